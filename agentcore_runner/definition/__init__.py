@@ -1,0 +1,1 @@
+"""What an author wrote: one YAML file, checked, as an `AgentDefinition`."""

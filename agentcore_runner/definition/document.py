@@ -1,0 +1,62 @@
+"""YAML 1.2 text → data, and the line and column of every key and value."""
+
+from __future__ import annotations
+
+from agentcore_runner.definition.compose import Composer, Node
+from agentcore_runner.definition.problems import KeyPath, Problem, Severity
+from agentcore_runner.definition.source import Mistake, Source
+
+
+class Document:
+    """A parsed file. `root` is None when the text is no YAML; then `problems` says why."""
+
+    def __init__(self, source: Source, root: Node | None, problems: list[Problem]) -> None:
+        self.source, self.root, self.problems = source, root, problems
+
+    def node(self, path: KeyPath) -> Node | None:
+        """The value at a path; None if there is none."""
+        node = self.root
+        for part in path:
+            if node is None:
+                return None
+            node = node.children.get(part)
+        return node
+
+    def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[int, int, int]:
+        """Line, column and width of the value at a path (or of its key), or of the nearest one around it that
+        exists; an empty value is shown at its key."""
+        for end in range(len(path), 0, -1):
+            parent, name = self.node(path[: end - 1]), path[end - 1]
+            if parent is None or name not in parent.children:
+                continue
+            value = parent.children[name]
+            key = parent.keys.get(name) if isinstance(name, str) else None
+            shown = key if key is not None and (at_key or value.width == 0) else value
+            return shown.line, shown.column, shown.width
+        if self.root is None:
+            return 1, 1, 1
+        return self.root.line, self.root.column, 1
+
+    def problem(
+        self,
+        path: KeyPath,
+        rule: str,
+        message: str,
+        *,
+        hint: str | None = None,
+        severity: Severity = "error",
+        at_key: bool = False,
+    ) -> Problem:
+        """A problem at the place of a path."""
+        line, column, width = self.place(path, at_key=at_key)
+        return self.source.problem(line, column, rule, message, hint=hint, severity=severity, width=width)
+
+
+def parse(source: Source) -> Document:
+    """The document of a text. Never raises for what the text holds."""
+    composer = Composer(source)
+    try:
+        root = composer.compose()
+    except Mistake as exc:
+        return Document(source, None, [*composer.problems, exc.problem])
+    return Document(source, root, composer.problems)

@@ -1,0 +1,128 @@
+"""An agent file → its definition, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentcore_runner.definition.check import review
+from agentcore_runner.definition.convert import definition_of, model_spec
+from agentcore_runner.definition.document import Document, parse
+from agentcore_runner.definition.files import Project
+from agentcore_runner.definition.problems import KeyPath, Problem, Severity, in_order
+from agentcore_runner.definition.scalars import parse_duration, resolve
+from agentcore_runner.definition.source import Mistake, Source, decode
+from agentcore_runner.definition.types import AgentDefinition, ModelSpec
+from agentcore_runner.errors import ConfigError
+from agentcore_runner.words import counted
+
+__all__ = [
+    "Loaded",
+    "check_agent",
+    "load_agent",
+    "parse_duration",
+    "parse_scalar",
+]
+
+MAX_BYTES = 1024 * 1024
+BARE_WORD = re.compile(r"[\w.+-]*")
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an agent file: a definition unless there are errors, the model if that part is right,
+    and the problems in the order of their places. `document` knows the places; it is None for a file that
+    could not be read."""
+
+    path: str
+    definition: AgentDefinition | None
+    model: ModelSpec | None = None
+    problems: tuple[Problem, ...]
+    document: Document | None = None
+
+    def problem(
+        self,
+        path: KeyPath,
+        rule: str,
+        message: str,
+        hint: str | None = None,
+        severity: Severity = "error",
+    ) -> Problem:
+        """A problem at the value of a key of the agent file, such as `("model", "id")`, or at the nearest
+        value around it."""
+        if self.document is None:
+            return _unplaced(self.path, rule, message, hint, severity)
+        return self.document.problem(path, rule, message, hint=hint, severity=severity)
+
+
+def check_agent(path: str, *, model_given: bool = False, env: Mapping[str, str] = os.environ) -> Loaded:
+    """The definition in a file and all problems of all files it names, in one pass. `model_given` says that
+    a flag supplies the model, so that the file need not. Never raises for what an author wrote."""
+    try:
+        document = parse(decode(path, _read(path)))
+    except Mistake as exc:
+        return Loaded(path=path, definition=None, problems=(exc.problem,))
+    if document.root is None:
+        return Loaded(path=path, definition=None, problems=tuple(document.problems), document=document)
+    project = Project(path)
+    findings = review(document, project, model_given=model_given, env=env)
+    problems = in_order(path, [*document.problems, *findings.problems])
+    data, definition, model = document.root.data, None, None
+    if not any(problem.severity == "error" for problem in problems):
+        definition = definition_of(path, data, findings.templates, findings.files, project)
+    if not any(wrong[:1] in ((), ("model",)) for wrong in findings.wrong) and "model" in data:
+        model = model_spec(data["model"])
+    return Loaded(path=path, definition=definition, model=model, problems=problems, document=document)
+
+
+def load_agent(
+    path: str | Path, *, model_given: bool = False, env: Mapping[str, str] = os.environ
+) -> AgentDefinition:
+    """The definition in a file; raises ConfigError with all problems when there is an error."""
+    loaded = check_agent(str(path), model_given=model_given, env=env)
+    if loaded.definition is not None:
+        return loaded.definition
+    errors = [problem for problem in loaded.problems if problem.severity == "error"]
+    message = str(errors[0]) if len(errors) == 1 else f"{path} has {counted(len(errors), 'error')}"
+    raise ConfigError(message, loaded.problems)
+
+
+def parse_scalar(text: str) -> Any:
+    """The YAML 1.2 value of a text such as a flag's; raises ConfigError for a text that is no YAML."""
+    if BARE_WORD.fullmatch(text):
+        try:
+            return resolve(text)
+        except ValueError as exc:
+            raise ConfigError(f"{exc}, found {text[:40]!r}") from None
+    document = parse(Source("value", text))
+    if document.root is None or document.problems:
+        raise ConfigError(f"{document.problems[0].message}, in {text[:80]!r}", document.problems)
+    return document.root.data
+
+
+def _read(path: str) -> bytes:
+    """The file's bytes; raises Mistake."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        message, hint = f"there is no file {path!r}", "the first argument is the path of an agent file"
+        raise Mistake(_unplaced(path, "file-missing", message, hint)) from None
+    except IsADirectoryError:
+        raise Mistake(_unplaced(path, "file-missing", f"{path!r} is a folder")) from None
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else exc
+        raise Mistake(_unplaced(path, "file-missing", f"cannot read {path!r}: {reason}")) from None
+    if len(data) > MAX_BYTES:
+        raise Mistake(_unplaced(path, "yaml-limit", f"the file is larger than {MAX_BYTES >> 20} MiB"))
+    return data
+
+
+def _unplaced(
+    path: str, rule: str, message: str, hint: str | None = None, severity: Severity = "error"
+) -> Problem:
+    return Problem(file=path, line=1, column=1, rule=rule, message=message, hint=hint, severity=severity)
