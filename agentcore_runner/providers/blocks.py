@@ -1,0 +1,123 @@
+"""Pieces of text, thinking and tool calls become the events of content blocks, for any API's decoder."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from agentcore_runner.core.stream import (
+    AssistantMessageEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from agentcore_runner.providers.tool_json import finished_call
+
+Events: TypeAlias = list[AssistantMessageEvent]
+
+
+class Blocks:
+    """Opens and closes the blocks of one answer. A piece of text goes to the open text block, or begins one;
+    so does thinking, and each closes the other. A tool call stays open until `close`."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._prose: _Prose | None = None
+        self._calls: list[OpenCall] = []
+
+    def text(self, piece: str, out: Events) -> None:
+        block = self._prose
+        if block is None or block.thinking:
+            block = self._begin(_Prose(False), out)
+            out.append(TextStart(content_index=block.index))
+        block.parts.append(piece)
+        out.append(TextDelta(content_index=block.index, delta=piece))
+
+    def thinking(self, piece: str, out: Events, signature: str | None = None) -> None:
+        """`signature` of the first piece becomes the block's."""
+        block = self._prose
+        if block is None or not block.thinking:
+            block = self._begin(_Prose(True, signature), out)
+            out.append(ThinkingStart(content_index=block.index))
+        block.parts.append(piece)
+        out.append(ThinkingDelta(content_index=block.index, delta=piece))
+
+    def call(self, call_id: str, out: Events) -> OpenCall:
+        """Begin a tool call; its name and arguments follow."""
+        self._end_prose(out)
+        call = OpenCall(self._count, call_id)
+        self._count += 1
+        self._calls.append(call)
+        return call
+
+    @property
+    def call_count(self) -> int:
+        """Calls that have begun. When the second has, the first is complete at the latest."""
+        return len(self._calls)
+
+    def start(self, call: OpenCall, out: Events) -> None:
+        """Say that the call has begun: its name is known."""
+        call.started = True
+        out.append(ToolCallStart(content_index=call.index, id=call.id, tool_name=call.name))
+
+    def arguments(self, call: OpenCall, piece: str, out: Events) -> None:
+        """A piece of the arguments' JSON."""
+        call.parts.append(piece)
+        out.append(ToolCallDelta(content_index=call.index, delta=piece))
+
+    def close(self, out: Events, *, cut: bool = False) -> None:
+        """Close every block; `cut` says that the answer ended at the output cap."""
+        self._end_prose(out)
+        for call in self._calls:
+            if not call.started:
+                self.start(call, out)
+            text = "".join(call.parts)
+            done = finished_call(call.id, call.name, text, cut=cut)
+            out.append(ToolCallEnd(content_index=call.index, tool_call=done))
+
+    def _begin(self, block: _Prose, out: Events) -> _Prose:
+        self._end_prose(out)
+        block.index = self._count
+        self._count += 1
+        self._prose = block
+        return block
+
+    def _end_prose(self, out: Events) -> None:
+        block, self._prose = self._prose, None
+        if block is None:
+            return
+        text = "".join(block.parts)
+        if block.thinking:
+            out.append(ThinkingEnd(content_index=block.index, content=text, signature=block.signature))
+        else:
+            out.append(TextEnd(content_index=block.index, content=text))
+
+
+class OpenCall:
+    """A tool call whose pieces are arriving."""
+
+    __slots__ = ("id", "index", "name", "parts", "started")
+
+    def __init__(self, index: int, call_id: str) -> None:
+        self.index = index
+        self.id = call_id
+        self.name = ""
+        self.parts: list[str] = []
+        self.started = False
+
+
+class _Prose:
+    """The text or thinking block that is open."""
+
+    __slots__ = ("index", "parts", "signature", "thinking")
+
+    def __init__(self, thinking: bool, signature: str | None = None) -> None:
+        self.index = 0
+        self.thinking = thinking
+        self.signature = signature
+        self.parts: list[str] = []

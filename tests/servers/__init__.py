@@ -1,0 +1,1 @@
+"""Real servers on the loopback address, for tests."""
