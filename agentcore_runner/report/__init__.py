@@ -1,0 +1,1 @@
+"""What a run means to the job that started it."""

@@ -1,0 +1,1 @@
+"""The record of a run: JSONL, one event a line."""

@@ -1,0 +1,153 @@
+"""Agent events → records: numbers them, places them in turns, and hands each one on as a line."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from agentcore_runner.core import events as ev
+from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage
+from agentcore_runner.core.stream import Retry, TextDelta, ThinkingDelta, ToolCallDelta
+from agentcore_runner.report.result import RunResult
+from agentcore_runner.transcript import records as rec
+from agentcore_runner.transcript.lines import encode_line
+
+LineSink: TypeAlias = Callable[[bytes], Awaitable[None] | None]
+Clock: TypeAlias = Callable[[], float]
+R = TypeVar("R", bound=rec.Record)
+
+
+class Recorder:
+    """Turns events and the runner's own notes into lines and gives each to every sink in order.
+
+    `clock` is the Unix time in seconds. `partial` adds the deltas. A sink may return an awaitable, which
+    `on_event` passes on, so that a slow reader slows the run."""
+
+    def __init__(self, run: str, sinks: list[LineSink], clock: Clock, *, partial: bool = False) -> None:
+        self.run = run
+        self.sinks = sinks
+        self.last_write = clock()
+        self.turns = 0
+        self._clock = clock
+        self._partial = partial
+        self._seq = 0
+        self._turn: int | None = None
+        self._added: list[int] = []
+        self._answer: int | None = None
+        self._results: list[int] = []
+
+    def write(self, record_type: type[R], /, **fields: Any) -> Awaitable[None] | None:
+        """Write one record of the runner's own."""
+        turn = msgspec.UNSET if self._turn is None else self._turn
+        return self._put(record_type(**self._envelope(), run=self.run, turn=turn, **fields))
+
+    def finish(self, result: RunResult, error: BaseException | None = None) -> bytes:
+        """The last line; it is returned, not written, because where it goes to depends on where it can go."""
+        trace = "".join(traceback.format_exception(error)) if error else msgspec.UNSET
+        fields = {name: getattr(result, name) for name in result.__struct_fields__}
+        return encode_line(rec.RunFinished(**self._envelope(), traceback=trace, **fields))
+
+    def on_event(self, event: ev.AgentEvent) -> Awaitable[None] | None:
+        """Record one agent event."""
+        match event:
+            case ev.MessageUpdateEvent():
+                return self._on_update(event)
+            case ev.MessageStartEvent():
+                return self.write(rec.MessageStart, role=role_of(event.message))
+            case ev.MessageEndEvent():
+                return self._on_message(event)
+            case ev.ToolExecutionStartEvent():
+                return self.write(
+                    rec.ToolExecutionStart,
+                    tool_call_id=event.tool_call_id,
+                    tool_name=event.tool_name,
+                    args=event.args,
+                )
+            case ev.ToolExecutionUpdateEvent():
+                return self._on_tool_update(event)
+            case ev.ToolExecutionEndEvent():
+                return self._on_tool_end(event)
+            case ev.TurnStartEvent():
+                self._turn, self.turns = self.turns, self.turns + 1
+                self._answer, self._results = None, []
+                return self.write(rec.TurnStart)
+            case ev.TurnEndEvent():
+                waiting = self.write(rec.TurnEnd, message=self._answer, tool_results=self._results)
+                self._turn = None
+                return waiting
+            case ev.AgentStartEvent():
+                self._added = []
+                return self.write(rec.AgentStart)
+            case ev.AgentEndEvent():
+                return self.write(rec.AgentEnd, messages=self._added)
+
+    def _on_update(self, event: ev.MessageUpdateEvent) -> Awaitable[None] | None:
+        piece = event.assistant_message_event
+        if type(piece) is Retry:
+            return self.write(
+                rec.RetryRecord,
+                attempt=piece.attempt,
+                delay_s=piece.delay_s,
+                status=piece.status,
+                reason=piece.reason,
+            )
+        if not self._partial or not isinstance(piece, TextDelta | ThinkingDelta | ToolCallDelta):
+            return None
+        kind = str(piece.__struct_config__.tag)
+        return self.write(rec.MessageUpdate, content_index=piece.content_index, kind=kind, delta=piece.delta)
+
+    def _on_message(self, event: ev.MessageEndEvent) -> Awaitable[None] | None:
+        self._added.append(self._seq)
+        if isinstance(event.message, AssistantMessage):
+            self._answer = self._seq
+        elif isinstance(event.message, ToolResultMessage):
+            self._results.append(self._seq)
+        return self.write(rec.MessageEnd, message=event.message)
+
+    def _on_tool_update(self, event: ev.ToolExecutionUpdateEvent) -> Awaitable[None] | None:
+        if not self._partial:
+            return None
+        partial = {"content": event.partial_result.content, "details": event.partial_result.details}
+        return self.write(
+            rec.ToolExecutionUpdate,
+            tool_call_id=event.tool_call_id,
+            tool_name=event.tool_name,
+            partial_result=partial,
+        )
+
+    def _on_tool_end(self, event: ev.ToolExecutionEndEvent) -> Awaitable[None] | None:
+        return self.write(
+            rec.ToolExecutionEnd,
+            tool_call_id=event.tool_call_id,
+            tool_name=event.tool_name,
+            is_error=event.is_error,
+            duration_ms=event.duration_ms,
+            details=event.result.details,
+        )
+
+    def _envelope(self) -> dict[str, Any]:
+        now = self._clock()
+        self.last_write = now
+        ts = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
+        return {"v": rec.VERSION, "seq": self._seq, "ts": ts.replace("+00:00", "Z")}
+
+    def _put(self, record: rec.Record) -> Awaitable[None] | None:
+        line = encode_line(record)
+        self._seq += 1
+        waiting = [w for sink in self.sinks if (w := sink(line)) is not None]
+        return wait_for_all(waiting) if waiting else None
+
+
+async def wait_for_all(waiting: list[Awaitable[None]]) -> None:
+    """Wait for the slow sinks, one after the other."""
+    for each in waiting:
+        await each
+
+
+def role_of(message: Any) -> str:
+    """The wire name of a message's role."""
+    return str(message.__struct_config__.tag)
