@@ -1,0 +1,129 @@
+"""Options → a run with signals, progress and outputs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore_runner.cli.deliver import Delivery
+from agentcore_runner.cli.failures import Interrupted
+from agentcore_runner.cli.flags import options_from
+from agentcore_runner.cli.main import leave
+from agentcore_runner.cli.printing import emit_json
+from agentcore_runner.cli.signals import Stuck, handle_signals
+from agentcore_runner.cli.stdin import Stdin
+from agentcore_runner.cli.stdout import Stderr, Stdout
+from agentcore_runner.errors import ConfigError, RunnerError
+from agentcore_runner.report.ending import SIGNALS
+from agentcore_runner.report.result import RunResult
+from agentcore_runner.runtime.control import Control
+from agentcore_runner.runtime.execute import Execution
+from agentcore_runner.runtime.options import RunOptions
+from agentcore_runner.runtime.plan import Plan, prepare
+from agentcore_runner.views.progress import Progress, final_line
+
+
+def run_flags(flags: Mapping[str, Any]) -> int:
+    """Run with these flags and give back the exit code."""
+    stdin = Stdin(flags["stdin_timeout"])
+    options = options_from(flags, stdin)
+    return asyncio.run(execute(flags, options, stdin))
+
+
+async def execute(flags: Mapping[str, Any], options: RunOptions, stdin: Stdin) -> int:
+    """Prepare and run under signal handlers; the exit code."""
+    control = Control()
+    stuck = Stuck(control)
+    handle_signals(control, stuck)
+    try:
+        plan = await prepare(flags["agent"], options, env=os.environ, control=control)
+    except ConfigError:
+        # A context command that a signal ended is no mistake of the author.
+        leave_if_interrupted(control)
+        raise
+    if flags["dry_run"]:
+        return await dry_run(plan)
+    progress = Progress.for_flags(
+        flags,
+        Stderr().line,
+        {tool.name: tool.label for tool in plan.tools},
+        terminal=sys.stderr.isatty(),
+    )
+    unread = stdin.unread_warning()
+    for warning in [*([unread] if unread else []), *plan.warnings]:
+        progress.warn(warning)
+    return await run_plan(flags, plan, control, progress, stuck)
+
+
+def leave_if_interrupted(control: Control) -> None:
+    """Raise Interrupted if a signal has come."""
+    if control.stop.reason in SIGNALS:
+        raise Interrupted(control.stop.reason)
+
+
+async def run_plan(
+    flags: Mapping[str, Any], plan: Plan, control: Control, progress: Progress, stuck: Stuck
+) -> int:
+    """Run the plan, deliver, and say on standard error how it ended."""
+    stdout = Stdout()
+    delivery = Delivery(
+        flags["form"],
+        stdout,
+        output=flags["output"],
+        answer_file=flags["answer_file"],
+        stop=control.stop,
+    )
+
+    def leave_now(result: RunResult) -> None:
+        with contextlib.suppress(RunnerError):
+            delivery.write_files(result)
+        progress.finish(final_line(result, scripted=plan.provider.scripted))
+        leave(result.exit.code)
+
+    try:
+        run = Execution(
+            plan,
+            control=control,
+            listeners=(progress.on_event,),
+            lines=stdout.line if flags["form"] == "jsonl" else None,
+            deliver=delivery,
+            leave=leave_now,
+        )
+    except BaseException:
+        await plan.aclose()
+        raise
+    stuck.execution = run
+    result = await run.execute()
+    if run.fault is not None:
+        traceback.print_exception(run.fault)
+    progress.finish(final_line(result, scripted=plan.provider.scripted))
+    leave(result.exit.code)
+
+
+async def dry_run(plan: Plan) -> int:
+    """Print the first request as JSON and give back 0."""
+    emit_json(await first_request(plan))
+    return 0
+
+
+async def first_request(plan: Plan) -> dict[str, Any]:
+    """What would be sent first; nothing is."""
+    from agentcore_runner.core.messages import UserMessage
+    from agentcore_runner.core.signal import AbortSignal
+    from agentcore_runner.core.stream import LlmContext, StreamOptions
+    from agentcore_runner.runtime.clock import unix_ms
+
+    context = LlmContext(
+        system_prompt=plan.system_prompt,
+        messages=[UserMessage(content=plan.prompt, timestamp=unix_ms())],
+        tools=plan.tools,
+    )
+    options = StreamOptions(thinking_level=plan.thinking_level, signal=AbortSignal())
+    request = plan.provider.preview(context, options)
+    await plan.aclose()
+    return request
