@@ -1,0 +1,1 @@
+"""What a run costs beside a plain loop that does the same work: `python -m benchmarks`."""
