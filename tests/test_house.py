@@ -105,7 +105,7 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
         child = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
         assert child.returncode == 0, child.stderr
         names = re.findall(r"^import time: +\d+ \| +\d+ \| +(\w+)", child.stderr, re.MULTILINE)
-        return set(names) - sys.stdlib_module_names
+        return {name for name in names if not name.startswith("_")} - sys.stdlib_module_names
 
     return imported(code) - imported("")
 
