@@ -23,6 +23,7 @@ from tests.servers.chat_server import (
     Drop,
     Hang,
     Reply,
+    Request,
     Step,
     chunk,
     error_reply,
@@ -522,11 +523,18 @@ def test_abort_keeps_what_has_arrived(replies: list[Reply]) -> None:
     "reply", [Reply(before=[Hang()]), error_reply(503, "busy", retry_after="30")], ids=["headers", "retry"]
 )
 def test_abort_ends_every_wait(reply: Reply) -> None:
-    def abort_soon(event: AssistantMessageEvent, signal: AbortSignal) -> None:
-        asyncio.get_running_loop().call_later(0.05, signal.abort)
+    begun: list[tuple[asyncio.AbstractEventLoop, AbortSignal]] = []
 
-    with ChatServer([reply] * 4) as server:
-        events = stream(opened(server.url), on_event=abort_soon)
+    def note(event: AssistantMessageEvent, signal: AbortSignal) -> None:
+        begun.append((asyncio.get_running_loop(), signal))
+
+    def abort_soon(request: Request) -> Reply:
+        loop, signal = begun[0]
+        loop.call_soon_threadsafe(loop.call_later, 0.05, signal.abort)
+        return reply
+
+    with ChatServer([abort_soon] * 4) as server:
+        events = stream(opened(server.url), on_event=note)
 
     assert told(events)[-1] == "aborted"
     assert len(server.requests) == 1
