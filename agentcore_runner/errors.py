@@ -45,6 +45,10 @@ class ExitCode(enum.IntEnum):
     terminated = 143
 
 
+SIGNALS = {"SIGINT": ExitCode.interrupted, "SIGTERM": ExitCode.terminated, "SIGHUP": ExitCode.hung_up}
+"""The signals that end a run, by name, with their exit codes."""
+
+
 class RunnerError(Exception):
     """Base of all our errors; `str()` is one sentence for a person."""
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import click
 
-from agentcore_runner.errors import ConfigError, ExitCode, RunnerError
+from agentcore_runner.errors import SIGNALS, ConfigError, ExitCode, RunnerError
 
-EARLY_SIGNALS = {"SIGINT": ExitCode.interrupted, "SIGTERM": ExitCode.terminated, "SIGHUP": ExitCode.hung_up}
 READER_GONE = (errno.EPIPE, errno.EBADF)
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -24,7 +23,7 @@ class Interrupted(BaseException):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
-        self.code = EARLY_SIGNALS[name]
+        self.code = SIGNALS[name]
 
 
 def catch_signals() -> None:
@@ -33,7 +32,7 @@ def catch_signals() -> None:
     def stop(number: int, _: Any) -> None:
         raise Interrupted(signal.Signals(number).name)
 
-    for name in EARLY_SIGNALS:
+    for name in SIGNALS:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), stop)
 
@@ -95,7 +94,7 @@ def print_reason(error: BaseException, code: ExitCode, reason: str) -> None:
 
         print(render_text(error.problems).rstrip("\n"), file=sys.stderr)
         return
-    name = "interrupted" if code in EARLY_SIGNALS.values() else code.name
+    name = "interrupted" if code in SIGNALS.values() else code.name
     print(f"agentcore-run: {name} ({int(code)}): {reason}", file=sys.stderr)
 
 

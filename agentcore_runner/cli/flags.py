@@ -9,10 +9,9 @@ from typing import Any
 
 from agentcore_runner.cli.stdin import Stdin
 from agentcore_runner.errors import ConfigError
+from agentcore_runner.report.ending import LIMIT_FLAGS
 from agentcore_runner.runtime.gather import read_text
 from agentcore_runner.runtime.options import RawInput, RunOptions
-
-LIMITS = ("max_turns", "max_tool_calls", "timeout")
 
 
 def options_from(flags: Mapping[str, Any], stdin: Stdin) -> RunOptions:
@@ -29,7 +28,7 @@ def options_from(flags: Mapping[str, Any], stdin: Stdin) -> RunOptions:
         model=flags["model"],
         thinking_level=flags["thinking_level"],
         cwd=flags["cwd"],
-        limits={name: flags[name] for name in LIMITS if flags[name] is not None},
+        limits={name: flags[name] for name in LIMIT_FLAGS if flags[name] is not None},
         raise_limits=flags["raise_limits"],
         transcript=transcript_from(flags["transcript"]),
         partial=flags["partial"],

@@ -18,8 +18,7 @@ from agentcore_runner.cli.printing import emit_json
 from agentcore_runner.cli.signals import Stuck, handle_signals
 from agentcore_runner.cli.stdin import Stdin
 from agentcore_runner.cli.stdout import Stderr, Stdout
-from agentcore_runner.errors import ConfigError, RunnerError
-from agentcore_runner.report.ending import SIGNALS
+from agentcore_runner.errors import SIGNALS, ConfigError, RunnerError
 from agentcore_runner.report.result import RunResult
 from agentcore_runner.runtime.control import Control
 from agentcore_runner.runtime.execute import Execution
@@ -47,7 +46,8 @@ async def execute(flags: Mapping[str, Any], options: RunOptions, stdin: Stdin) -
         leave_if_interrupted(control)
         raise
     if flags["dry_run"]:
-        return await dry_run(plan)
+        emit_json(await first_request(plan))
+        return 0
     progress = Progress.for_flags(
         flags,
         Stderr().line,
@@ -103,12 +103,6 @@ async def run_plan(
         traceback.print_exception(run.fault)
     progress.finish(final_line(result, scripted=plan.provider.scripted))
     leave(result.exit.code)
-
-
-async def dry_run(plan: Plan) -> int:
-    """Print the first request as JSON and give back 0."""
-    emit_json(await first_request(plan))
-    return 0
 
 
 async def first_request(plan: Plan) -> dict[str, Any]:

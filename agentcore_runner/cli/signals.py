@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from agentcore_runner.cli.main import leave
-from agentcore_runner.report.ending import SIGNALS
+from agentcore_runner.errors import SIGNALS
 from agentcore_runner.runtime.control import Control
 from agentcore_runner.runtime.execute import Execution
 

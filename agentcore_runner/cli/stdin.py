@@ -8,6 +8,7 @@ import stat
 import sys
 
 from agentcore_runner.errors import ConfigError
+from agentcore_runner.runtime.gather import decoded
 
 NOTE_AFTER_S = 3.0
 CHUNK = 1 << 16
@@ -84,13 +85,7 @@ class Stdin:
         chunks = []
         while chunk := os.read(self._fd, CHUNK):
             chunks.append(chunk)
-        data = b"".join(chunks)
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as exc:
-            raise ConfigError(
-                f"{reader}: standard input is not UTF-8: byte 0x{data[exc.start]:02X} at offset {exc.start}"
-            ) from exc
+        return decoded(b"".join(chunks), f"{reader}: standard input")
 
 
 def waiting_bytes(fd: int) -> int:

@@ -210,3 +210,8 @@ AgentMessage: TypeAlias = (
     | BranchSummaryMessage
     | CustomMessage
 )
+
+
+def role_of(message: AgentMessage) -> str:
+    """The name of a message's role, as it is stored."""
+    return str(message.__struct_config__.tag)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from agentcore_runner.core.messages import AssistantMessage, ErrorInfo, ThinkingContent
-from agentcore_runner.errors import ExitCode
+from agentcore_runner.errors import SIGNALS, ExitCode
 from agentcore_runner.report.result import LimitHit
 
-FLAGS = ("max_turns", "max_tool_calls", "timeout")
-SIGNALS = {
-    "SIGINT": ExitCode.interrupted,
-    "SIGTERM": ExitCode.terminated,
-    "SIGHUP": ExitCode.hung_up,
-}
+LIMIT_FLAGS = ("max_turns", "max_tool_calls", "timeout")
+"""The limits that a flag of the command line can set."""
 BY_ERROR_KIND = {
     "rate_limit": ExitCode.rate_limited,
     "auth": ExitCode.auth_failed,
@@ -89,7 +85,7 @@ def limit_sentence(limit: LimitHit) -> str:
     spent = f"{plain(limit.used)} of {plain(limit.value)} used"
     if limit.name == "timeout":
         spent = f"its {plain(limit.value)} s are over"
-    flag = f" (or --{limit.name.replace('_', '-')})" if limit.name in FLAGS else ""
+    flag = f" (or --{limit.name.replace('_', '-')})" if limit.name in LIMIT_FLAGS else ""
     return f"Stopped by {limit.key}: {spent}; raise {limit.key}{flag} to go on."
 
 

@@ -12,8 +12,8 @@ from agentcore_runner.core.agent import Agent
 from agentcore_runner.core.events import AgentEvent, AgentStartEvent, MessageEndEvent
 from agentcore_runner.core.messages import UserMessage
 from agentcore_runner.core.tools import ToolExecutionMode
-from agentcore_runner.errors import ExitCode, RunnerError, StdoutClosed, TranscriptError
-from agentcore_runner.report.ending import SIGNALS, Ending, ending_of
+from agentcore_runner.errors import SIGNALS, ExitCode, RunnerError, StdoutClosed, TranscriptError
+from agentcore_runner.report.ending import Ending, ending_of
 from agentcore_runner.report.result import RunResult, not_started
 from agentcore_runner.report.tally import Tally
 from agentcore_runner.runtime.clock import unix_ms
@@ -117,7 +117,7 @@ class Execution:
             disarm()
             beat.cancel()
 
-    def _agent(self, deadline: float | None) -> Agent:
+    def _agent(self, deadline: float) -> Agent:
         plan, guard = self.plan, self._guard
         agent = Agent(
             model=plan.provider.model,

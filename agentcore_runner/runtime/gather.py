@@ -112,13 +112,19 @@ def fenced(name: str, text: str) -> str:
 def read_text(path: Path, what: str) -> str:
     """A UTF-8 file's text; raises ConfigError naming the file, and the byte that is wrong."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        data = path.read_bytes()
     except OSError as exc:
         raise ConfigError(f"{what}: cannot read {path}: {exc.strerror}") from exc
+    return decoded(data, f"{what}: {path}")
+
+
+def decoded(data: bytes, what: str) -> str:
+    """The text of UTF-8 bytes, less a byte order mark; raises ConfigError naming the byte that is wrong."""
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
-        raise ConfigError(
-            f"{what}: {path} is not UTF-8: byte 0x{exc.object[exc.start]:02X} at offset {exc.start}"
-        ) from exc
+        wrong = f"byte 0x{data[exc.start]:02X} at offset {exc.start}"
+        raise ConfigError(f"{what} is not UTF-8: {wrong}") from exc
 
 
 def attachment(path: Path) -> UserContent:

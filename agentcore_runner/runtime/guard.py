@@ -28,6 +28,7 @@ class Guard:
         limits = plan.limits
         self.limit: LimitHit | None = None
         self.tools = tuple(leaving_at_once(tool, hurry) for tool in plan.tools)
+        self._plan = plan
         self._record = record
         self._batch: AssistantMessage | None = None
         self._was_cut = False
@@ -40,20 +41,16 @@ class Guard:
             ),
             plan.clock,
         )
-        self._clock = plan.clock
 
-    def arm(self, on_timeout: Callable[[], None]) -> tuple[float | None, Callable[[], None]]:
+    def arm(self, on_timeout: Callable[[], None]) -> tuple[float, Callable[[], None]]:
         """Start the clock of `limits.timeout`: the deadline in the loop's time, and how to disarm it."""
-        timeout = self._budget.limits.timeout
-        if timeout is None:
-            return None, lambda: None
 
         def fire() -> None:
             self.limit = hit(self._budget.timed_out())
             on_timeout()
 
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout - self._clock()
+        deadline = loop.time() + self._plan.limits.timeout - self._plan.clock()
         return deadline, loop.call_at(deadline, fire).cancel
 
     async def before_request(self, messages: list[AgentMessage], _: AbortSignal) -> list[AgentMessage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage
+from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, role_of
 from agentcore_runner.transcript import records as rec
 from agentcore_runner.transcript.reader import Line
 
@@ -113,7 +113,7 @@ class Checker:
 
     def _message_end(self, record: rec.MessageEnd) -> None:
         message = record.message
-        role = str(message.__struct_config__.tag)
+        role = role_of(message)
         self._expect(self._message == role, f"message_end of {role}, open is {self._message}")
         self._message = None
         self._added.append(record.seq)

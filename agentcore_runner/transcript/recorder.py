@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from agentcore_runner.core import events as ev
-from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage
+from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, role_of
 from agentcore_runner.core.stream import Retry, TextDelta, ThinkingDelta, ToolCallDelta
 from agentcore_runner.report.result import RunResult
 from agentcore_runner.transcript import records as rec
@@ -146,8 +146,3 @@ async def wait_for_all(waiting: list[Awaitable[None]]) -> None:
     """Wait for the slow sinks, one after the other."""
     for each in waiting:
         await each
-
-
-def role_of(message: Any) -> str:
-    """The wire name of a message's role."""
-    return str(message.__struct_config__.tag)

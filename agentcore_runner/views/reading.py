@@ -13,6 +13,7 @@ from agentcore_runner.core.messages import (
     ToolCall,
     ToolResultMessage,
     UserMessage,
+    role_of,
 )
 from agentcore_runner.transcript import records as rec
 from agentcore_runner.transcript.reader import Line
@@ -96,7 +97,7 @@ def message_text(record: rec.MessageEnd) -> Iterator[str]:
             title = f"{message.tool_name} gave{' an error' if message.is_error else ''}"
             yield from block(title, "\n".join(parts), RESULT_LINES)
         case other:
-            yield from block(str(other.__struct_config__.tag), json_text(other))
+            yield from block(role_of(other), json_text(other))
 
 
 def answer(message: AssistantMessage) -> Iterator[str]:
