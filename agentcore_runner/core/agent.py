@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Literal
 
+import msgspec
+
 from agentcore_runner.core import config as cfg
 from agentcore_runner.core import events as ev
 from agentcore_runner.core.audience import Audience
 from agentcore_runner.core.convert import Converter
 from agentcore_runner.core.iterate import iterate_events
 from agentcore_runner.core.loop import run_loop
-from agentcore_runner.core.messages import AgentMessage, AssistantMessage, ImageContent, Value
+from agentcore_runner.core.messages import AgentMessage, AssistantMessage, ImageContent
 from agentcore_runner.core.model import Model, ThinkingLevel
 from agentcore_runner.core.prompt import PromptInput, normalize_prompt_input
-from agentcore_runner.core.queues import Drain, MessageQueue, QueueItem, QueueMode
+from agentcore_runner.core.queues import Disposition, Drain, Kind, MessageQueue, QueueItem, QueueMode
 from agentcore_runner.core.run import Run
 from agentcore_runner.core.signal import AbortSignal
 from agentcore_runner.core.state import AgentState
@@ -23,12 +25,12 @@ from agentcore_runner.core.stream import StreamFn
 from agentcore_runner.core.tools import AgentContext, AgentTool, ToolExecutionMode
 
 
-class Disposition(Value, frozen=True, kw_only=True):
-    """What became of a queued message. `queued`: the run in progress delivers it before it goes idle, unless
-    it is stopped. `waiting`: nobody is running; the next `prompt()` or `continue_()` delivers it."""
+class _Busy:
+    """A run in progress: how to abort it, and how to learn that it is over."""
 
-    id: str
-    status: Literal["queued", "waiting"]
+    def __init__(self) -> None:
+        self.signal = AbortSignal()
+        self.idle = asyncio.Event()
 
 
 class Agent:
@@ -87,8 +89,8 @@ class Agent:
         self._now = now
         self._audience = Audience(self.state.take_in, sink, self._report)
         self._run: Run | None = None
-        self._signal: AbortSignal | None = None
-        self._idle: asyncio.Event | None = None
+        self._busy: _Busy | None = None
+        self._task: asyncio.Task[list[AgentMessage]] | None = None
 
     async def prompt(self, prompt: PromptInput, images: Sequence[ImageContent] = ()) -> list[AgentMessage]:
         """Run a text, a message or several to the end; the messages that were added.
@@ -97,7 +99,8 @@ class Agent:
         a run is in progress and ValueError for an empty prompt.
         """
         self._require_idle("prompt")
-        return await self._run_until_idle(normalize_prompt_input(prompt, images, timestamp=self._now()))
+        prompts = normalize_prompt_input(prompt, images, timestamp=self._now())
+        return await self._run_until_idle(prompts, self._begin())
 
     def prompt_sync(self, prompt: PromptInput, images: Sequence[ImageContent] = ()) -> list[AgentMessage]:
         """`prompt` for code that runs no event loop."""
@@ -118,11 +121,27 @@ class Agent:
         if not messages:
             raise RuntimeError("nothing to continue: the conversation is empty; call prompt() first")
         if not isinstance(messages[-1], AssistantMessage):
-            return await self._run_until_idle(())
+            return await self._run_until_idle((), self._begin())
         pending = self._next_queued()
         if not pending:
             raise RuntimeError("nothing to continue: the last message is an answer and nothing is queued")
-        return await self._run_until_idle((), pending)
+        return await self._run_until_idle((), self._begin(), pending)
+
+    def submit(
+        self, prompt: str | AgentMessage, images: Sequence[ImageContent] = (), *, kind: Kind = "prompt"
+    ) -> Disposition:
+        """Say something whatever the agent is doing; returns at once, with what becomes of it.
+
+        While a run is in progress, `steer` goes to its next request and the others follow up when it would
+        end; after an abort they wait. Nobody is running: a run starts in the background, which
+        `wait_for_idle()` waits for. Needs a running event loop."""
+        if self._busy is not None:
+            return self.steer(prompt, images) if kind == "steer" else self.follow_up(prompt, images)
+        if kind == "prompt":
+            normal = normalize_prompt_input(prompt, images, timestamp=self._now())
+            return self._start(normal)
+        queued = self.steer(prompt, images) if kind == "steer" else self.follow_up(prompt, images)
+        return msgspec.structs.replace(self._start((), self._next_queued()), id=queued.id)
 
     def steer(self, message: str | AgentMessage, images: Sequence[ImageContent] = ()) -> Disposition:
         """Queue a message for the next request of the run in progress."""
@@ -143,13 +162,13 @@ class Agent:
 
     def abort(self, reason: str = "abort") -> None:
         """Ask the run in progress to stop; returns at once. What is queued stays queued."""
-        if self._signal is not None:
-            self._signal.abort(reason)
+        if self._busy is not None:
+            self._busy.signal.abort(reason)
 
     async def wait_for_idle(self) -> None:
         """Return when no run is in progress."""
-        while self._idle is not None:
-            await self._idle.wait()
+        while self._busy is not None:
+            await self._busy.idle.wait()
 
     def reset(self) -> None:
         """Forget the conversation and the queues. Raises RuntimeError while a run is in progress."""
@@ -164,7 +183,7 @@ class Agent:
         return self._audience.subscribe(listener)
 
     def _require_idle(self, verb: str) -> None:
-        if self._idle is not None:
+        if self._busy is not None:
             raise RuntimeError(
                 f"cannot {verb} while a run is in progress: use steer() or follow_up(), or wait_for_idle()"
             )
@@ -173,35 +192,50 @@ class Agent:
         self, queue: MessageQueue, message: str | AgentMessage, images: Sequence[ImageContent]
     ) -> Disposition:
         (normal,) = normalize_prompt_input(message, images, timestamp=self._now())
-        running = self._signal is not None and not self._signal.aborted
+        running = self._busy is not None and not self._busy.signal.aborted
         return Disposition(id=queue.add(normal).id, status="queued" if running else "waiting")
 
     def _next_queued(self) -> Drain:
         return self.steering.drain() or self.follow_ups.drain()
 
+    def _start(self, prompts: Sequence[AgentMessage], pending: Drain | None = None) -> Disposition:
+        busy = self._begin()
+        self._task = asyncio.get_running_loop().create_task(self._run_until_idle(prompts, busy, pending))
+        # A task that is cancelled before its first step never comes to its `finally`.
+        self._task.add_done_callback(lambda _: self._settle(busy))
+        return Disposition(id=None, status="started")
+
+    def _begin(self) -> _Busy:
+        """Be busy from now on, until the run that this stands for is settled."""
+        busy = self._busy = _Busy()
+        self.state.is_streaming = True
+        self.state.error_message = None
+        return busy
+
+    def _settle(self, busy: _Busy) -> None:
+        if self._busy is not busy:
+            return
+        self._busy = self._run = None
+        self.state.is_streaming = False
+        self.state.pending_tool_calls.clear()
+        busy.idle.set()
+
     async def _run_until_idle(
-        self, prompts: Sequence[AgentMessage], pending: Drain | None = None
+        self, prompts: Sequence[AgentMessage], busy: _Busy, pending: Drain | None = None
     ) -> list[AgentMessage]:
         """Run, and run again for what was queued while the run was ending: between the last look into the
         queues and being idle nothing is awaited, so no message can be left behind there."""
-        idle = self._idle = asyncio.Event()
-        signal = self._signal = AbortSignal()
-        self.state.is_streaming = True
-        self.state.error_message = None
         added: list[AgentMessage] = []
         try:
             again = True
             while again:
-                self._run = Run(self._context(), self._config(), self._audience.emit, signal)
+                self._run = Run(self._context(), self._config(), self._audience.emit, busy.signal)
                 finished = await run_loop(self._run, prompts, pending)
                 added += self._run.ledger.messages
                 prompts, pending = (), self._next_queued() if finished else None
                 again = bool(pending)
         finally:
-            self._run = self._signal = self._idle = None
-            self.state.is_streaming = False
-            self.state.pending_tool_calls.clear()
-            idle.set()
+            self._settle(busy)
         return added
 
     def _context(self) -> AgentContext:

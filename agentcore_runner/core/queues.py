@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from typing import Literal, TypeAlias
 
 from agentcore_runner.core.messages import AgentMessage, Value
 
@@ -15,11 +16,24 @@ class QueueMode(enum.StrEnum):
     ONE_AT_A_TIME = "one-at-a-time"
 
 
+Kind: TypeAlias = Literal["prompt", "steer", "follow_up"]
+"""How a message is meant: for the next request, or for when the run would end."""
+
+
 class QueueItem(Value, frozen=True, kw_only=True):
     """A queued message under the id it was given when it was queued."""
 
     id: str
     message: AgentMessage
+
+
+class Disposition(Value, frozen=True, kw_only=True):
+    """What became of a message. `started`: a run began with it. `queued`: the run in progress delivers it
+    before it goes idle, unless it is stopped. `waiting`: nobody is running; the next run delivers it. `id` is
+    the queue's; a prompt that started a run was never queued and has none."""
+
+    id: str | None
+    status: Literal["started", "queued", "waiting"]
 
 
 class MessageQueue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from agentcore_runner.core.loop import agent_loop_continue
 from agentcore_runner.core.messages import ImageContent, TextContent, ToolResultMessage, Usage, UserMessage
 from agentcore_runner.core.model import Model, ThinkingLevel
 from agentcore_runner.core.prompt import normalize_prompt_input
+from agentcore_runner.core.queues import Disposition
 from agentcore_runner.core.signal import AbortSignal
 from agentcore_runner.core.tools import AgentContext, AgentToolResult, OnUpdate, text_result
 from agentcore_runner.errors import ToolError
@@ -507,3 +509,56 @@ def test_a_hook_that_ignores_an_abort_is_interrupted() -> None:
 
     assert heard.story[-2:] == ["turn_end 1", "agent_end"]
     assert heard.errors == []
+
+
+def test_what_is_submitted_starts_a_run_or_joins_the_one_in_progress() -> None:
+    gate = asyncio.Event()
+
+    async def slow(*_: object) -> AsyncIterator[st.AssistantMessageEvent]:
+        await gate.wait()
+        for event in says("one"):
+            yield event
+
+    it = agent(slow, says("two"), says("three"))
+
+    async def talk() -> list[Disposition]:
+        first = [it.submit("a"), it.submit("b"), it.submit("c", kind="steer")]
+        gate.set()
+        await it.wait_for_idle()
+        later = it.submit("d", kind="follow_up")
+        await it.wait_for_idle()
+        return [*first, later]
+
+    said = run(talk())
+
+    assert said == [
+        Disposition(id=None, status="started"),
+        Disposition(id="follow-up-1", status="queued"),
+        Disposition(id="steer-1", status="queued"),
+        Disposition(id="follow-up-2", status="started"),
+    ]
+    assert texts(it.state.messages) == [
+        "user: a", "user: c", "assistant done: one",
+        "user: b", "assistant done: two",
+        "user: d", "assistant done: three",
+    ]  # fmt: skip
+
+
+def test_what_waited_since_an_abort_goes_before_what_is_submitted_later() -> None:
+    it = agent(says("one"), says("two"))
+
+    async def talk() -> None:
+        it.submit("a")
+        it.abort()
+        assert it.submit("b") == Disposition(id="follow-up-1", status="waiting")
+        await it.wait_for_idle()
+        it.submit("c", kind="follow_up")
+        await it.wait_for_idle()
+
+    run(talk())
+
+    assert [line for line in texts(it.state.messages) if line.startswith("user")] == [
+        "user: a",
+        "user: b",
+        "user: c",
+    ]
