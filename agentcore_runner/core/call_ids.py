@@ -6,7 +6,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agentcore_runner.core.messages import AgentMessage, AssistantContent, AssistantMessage, ToolCall
+from agentcore_runner.core.messages import (
+    AgentMessage,
+    AssistantContent,
+    AssistantMessage,
+    Diagnostic,
+    ToolCall,
+)
 from agentcore_runner.core.stream import ToolCallEnd, ToolCallStart
 
 
@@ -46,11 +52,19 @@ class CallIds:
         self._arrived = {}
         if arrived == [call.id for call in answer.tool_calls]:
             return answer
+        changed = [
+            {"from": call.id, "to": unique}
+            for call, unique in zip(answer.tool_calls, arrived, strict=True)
+            if call.id != unique
+        ]
         ids = iter(arrived)
         content: list[AssistantContent] = [
             _renamed(block, next(ids)) if isinstance(block, ToolCall) else block for block in answer.content
         ]
-        return msgspec.structs.replace(answer, content=tuple(content))
+        note = Diagnostic(type="tool_call_ids_changed", timestamp=answer.timestamp, details=changed)
+        return msgspec.structs.replace(
+            answer, content=tuple(content), diagnostics=(*answer.diagnostics, note)
+        )
 
     def _arrive(self, place: int, wanted: str) -> str:
         """The id of the call at this place: `wanted`, or the first free name made from it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, TypeAlias, TypeVar, cast
 
+from agentcore_runner.core.decode import remember_type
 from agentcore_runner.core.messages import (
     AgentMessage,
     AssistantMessage,
@@ -33,10 +34,16 @@ def convert_to_llm(messages: Sequence[AgentMessage]) -> list[Message]:
     return Converter()(messages)
 
 
-def register_message_type(cls: type[M], converter: Callable[[M], Message | None]) -> None:
-    """Teach the conversion a message type (subclasses included). The converter gives the message to send, or
-    None to send nothing; the last one registered for a type is used."""
-    _CONVERTERS[cls] = converter
+def register_message_type(cls: type[M], converter: Callable[[M], Message | None] | None = None) -> None:
+    """Teach the conversion and the decoding a message type (subclasses included).
+
+    The converter gives the message to send, or None to send nothing; the last one registered for a type is
+    used, and without one a `CustomMessage` is sent as its content. A subclass of `CustomMessage` whose
+    `custom_type` has a default is read back from a record as itself."""
+    if converter is not None:
+        _CONVERTERS[cls] = converter
+    if issubclass(cls, CustomMessage):
+        remember_type(cls)
 
 
 class Converter:

@@ -110,6 +110,25 @@ class ErrorInfo(Value, frozen=True, kw_only=True):
     attempts: int = 1
 
 
+class DiagnosticError(Value, frozen=True, kw_only=True):
+    """What was raised: the class's name, its words, and the traceback where there is one."""
+
+    name: str
+    message: str
+    stack: str | None = None
+    code: str | int | None = None
+
+
+class Diagnostic(Value, frozen=True, kw_only=True):
+    """Something odd about how an answer came to be, for whoever looks into it later; never sent to a model.
+    `timestamp`: Unix milliseconds."""
+
+    type: str
+    timestamp: int
+    error: DiagnosticError | None = None
+    details: Any = None
+
+
 # Messages
 
 
@@ -136,6 +155,7 @@ class AssistantMessage(Value, frozen=True, kw_only=True, tag="assistant", tag_fi
     error: ErrorInfo | None = None
     response_model: str | None = None
     response_id: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def text(self) -> str:
@@ -174,12 +194,21 @@ class BashExecutionMessage(Value, frozen=True, kw_only=True, tag="bashExecution"
     timestamp: int
 
 
+class CompactionDetails(Value, frozen=True, kw_only=True):
+    """Paths, as the calls wrote them, that were read and not changed, and those that were changed."""
+
+    read_files: tuple[str, ...] = ()
+    modified_files: tuple[str, ...] = ()
+
+
 class CompactionSummaryMessage(Value, frozen=True, kw_only=True, tag="compactionSummary", tag_field="role"):
-    """The summary that replaced older history of `tokens_before` tokens."""
+    """The summary that replaced older history of `tokens_before` tokens; `details` name the files that the
+    history read and changed."""
 
     summary: str
     tokens_before: int
     timestamp: int
+    details: CompactionDetails | None = None
 
 
 class BranchSummaryMessage(Value, frozen=True, kw_only=True, tag="branchSummary", tag_field="role"):
@@ -191,7 +220,8 @@ class BranchSummaryMessage(Value, frozen=True, kw_only=True, tag="branchSummary"
 
 
 class CustomMessage(Value, frozen=True, kw_only=True, tag="custom", tag_field="role"):
-    """A message of the host's own kind; `content` is what the model reads."""
+    """A message of the host's own kind, named by `custom_type`; `content` is what the model reads. A subclass
+    with fields of its own is stored whole, and read back as itself where `register_message_type` knows it."""
 
     custom_type: str
     content: str | tuple[UserContent, ...]

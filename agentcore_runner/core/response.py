@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -11,7 +12,13 @@ import msgspec
 from agentcore_runner.core.assemble import Partial
 from agentcore_runner.core.events import MessageEndEvent, MessageStartEvent, MessageUpdateEvent
 from agentcore_runner.core.grammar import without_content
-from agentcore_runner.core.messages import AgentMessage, AssistantMessage, ErrorInfo
+from agentcore_runner.core.messages import (
+    AgentMessage,
+    AssistantMessage,
+    Diagnostic,
+    DiagnosticError,
+    ErrorInfo,
+)
 from agentcore_runner.core.patience import Patience, cancelled_from_outside
 from agentcore_runner.core.run import Run
 from agentcore_runner.core.stream import (
@@ -186,5 +193,9 @@ def _raised(run: Run, partial: Partial, error: BaseException) -> AssistantMessag
     if isinstance(error, ProviderError):
         return partial.message("error", error.info)
     run.report(error, "stream_fn")
-    text = f"The model's stream function raised {type(error).__name__}: {error}"
-    return partial.message("error", ErrorInfo(kind="internal", message=text))
+    name = type(error).__name__
+    text = f"The model's stream function raised {name}: {error}"
+    what = DiagnosticError(name=name, message=str(error), stack="".join(traceback.format_exception(error)))
+    note = Diagnostic(type="stream_fn_raised", timestamp=run.config.now(), error=what)
+    answer = partial.message("error", ErrorInfo(kind="internal", message=text))
+    return msgspec.structs.replace(answer, diagnostics=(note,))
