@@ -4,6 +4,7 @@ RunnerError
 ├── ConfigError        2    a mistake of the author or the caller; nothing was sent
 ├── TimeIsOver         3    the run's time was used up before its first request
 ├── ProviderError      4–10 the model service failed; carries an ErrorInfo
+├── CompactionError    10   a conversation could not be made shorter
 ├── ToolError          –    a tool failed; told to the model, never ends a run
 ├── TranscriptError    14   a record could not be written or read
 └── StdoutClosed       141  the reader of standard output went away
@@ -81,6 +82,12 @@ class ProviderError(RunnerError):
     def __init__(self, info: ErrorInfo) -> None:
         super().__init__(info.message)
         self.info = info
+
+
+class CompactionError(RunnerError):
+    """A conversation could not be compacted; nothing of it was changed."""
+
+    exit_code = ExitCode.context_overflow
 
 
 class ToolError(RunnerError):

@@ -11,6 +11,8 @@ import msgspec
 from agentcore_runner.core import config as cfg
 from agentcore_runner.core import events as ev
 from agentcore_runner.core.audience import Audience
+from agentcore_runner.core.compaction import Compacted
+from agentcore_runner.core.compactor import Compactor
 from agentcore_runner.core.convert import Converter
 from agentcore_runner.core.iterate import iterate_events
 from agentcore_runner.core.loop import run_loop
@@ -56,6 +58,7 @@ class Agent:
         follow_up_mode: QueueMode | Literal["all", "one-at-a-time"] = QueueMode.ONE_AT_A_TIME,
         convert_to_llm: cfg.ConvertToLlm | None = None,
         transform_context: cfg.TransformContext | None = None,
+        compactor: Compactor | None = None,
         before_tool_call: cfg.BeforeHook | None = None,
         after_tool_call: cfg.AfterHook | None = None,
         should_stop_after_turn: cfg.ShouldStop | None = None,
@@ -79,6 +82,7 @@ class Agent:
         self.tool_execution = tool_execution
         self.convert_to_llm: cfg.ConvertToLlm = convert_to_llm or Converter()
         self.transform_context = transform_context
+        self.compactor = compactor
         self.before_tool_call = before_tool_call
         self.after_tool_call = after_tool_call
         self.should_stop_after_turn = should_stop_after_turn
@@ -170,6 +174,30 @@ class Agent:
         while self._busy is not None:
             await self._busy.idle.wait()
 
+    async def compact(self, instructions: str | None = None) -> Compacted:
+        """Replace the older part of the conversation by a summary, now; a run in progress is aborted first.
+        `instructions` say what the summary is to look at. Raises CompactionError when there is nothing to
+        compact or no summary could be had, RuntimeError for an agent without a compactor."""
+        if self.compactor is None:
+            raise RuntimeError("cannot compact: give the agent a compactor")
+        self.abort("compaction")
+        await self.wait_for_idle()
+        busy = self._begin()
+        try:
+            request = cfg.FitRequest(
+                context=self._context(),
+                model=self.state.model,
+                stream_fn=self.stream_fn,
+                thinking_level=self.state.thinking_level,
+                signal=busy.signal,
+                deadline=self.deadline,
+            )
+            compacted = await self.compactor.compact(request, instructions)
+            self.state.messages = compacted.messages
+            return compacted
+        finally:
+            self._settle(busy)
+
     def reset(self) -> None:
         """Forget the conversation and the queues. Raises RuntimeError while a run is in progress."""
         self._require_idle("reset")
@@ -238,6 +266,13 @@ class Agent:
             self._settle(busy)
         return added
 
+    async def _fit_context(self, request: cfg.FitRequest) -> list[AgentMessage] | None:
+        compacted = await self.compactor.fit(request) if self.compactor else None
+        if compacted is None:
+            return None
+        self.state.messages = compacted.messages
+        return compacted.messages
+
     def _context(self) -> AgentContext:
         state = self.state
         return AgentContext(system_prompt=state.system_prompt, messages=state.messages, tools=state.tools)
@@ -251,6 +286,7 @@ class Agent:
             tool_execution=self.tool_execution,
             convert_to_llm=self.convert_to_llm,
             transform_context=self.transform_context,
+            fit_context=self._fit_context if self.compactor else None,
             before_tool_call=self.before_tool_call,
             after_tool_call=self.after_tool_call,
             should_stop_after_turn=self.should_stop_after_turn,

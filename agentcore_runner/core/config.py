@@ -90,10 +90,24 @@ class NextTurn(Value, frozen=True, kw_only=True):
     stop: bool = False
 
 
+class FitRequest(Value, frozen=True, kw_only=True):
+    """A request that is about to be made, or, with `answer`, one that failed or was cut: does its context fit
+    the model? `stream_fn` asks that model; `deadline` is in the event loop's clock."""
+
+    context: AgentContext
+    model: Model
+    stream_fn: StreamFn
+    thinking_level: ThinkingLevel
+    signal: AbortSignal
+    deadline: float | None = None
+    answer: AssistantMessage | None = None
+
+
 ConvertToLlm: TypeAlias = Callable[[Sequence[AgentMessage]], MaybeAwaitable[list[Message]]]
 TransformContext: TypeAlias = Callable[
     [list[AgentMessage], AbortSignal], MaybeAwaitable[Sequence[AgentMessage]]
 ]
+FitContext: TypeAlias = Callable[[FitRequest], MaybeAwaitable[Sequence[AgentMessage] | None]]
 BeforeHook: TypeAlias = Callable[[BeforeToolCall], MaybeAwaitable[BeforeToolCallResult | None]]
 AfterHook: TypeAlias = Callable[[AfterToolCall], MaybeAwaitable[AfterToolCallResult | None]]
 ShouldStop: TypeAlias = Callable[[TurnContext], MaybeAwaitable[bool]]
@@ -106,8 +120,10 @@ class AgentLoopConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How a run goes. `now` gives Unix milliseconds.
 
     Hooks may be plain or async functions. `transform_context` changes what one request sees, never the
-    transcript. `should_stop_after_turn` is asked after every good turn; `prepare_next_turn` only when
-    another turn is certain, before it starts. A tool or hook may ignore an abort for `abort_grace_s`
+    transcript; `fit_context` is asked before it, and after a request that was too long or an answer that was
+    cut: the messages it gives take the place of the context's for good, and a request that failed is made
+    again with them, once. `should_stop_after_turn` is asked after every good turn; `prepare_next_turn` only
+    when another turn is certain, before it starts. A tool or hook may ignore an abort for `abort_grace_s`
     seconds, then it is left behind. `deadline` is in the event loop's clock and is handed to the model.
     """
 
@@ -118,6 +134,7 @@ class AgentLoopConfig(msgspec.Struct, frozen=True, kw_only=True):
     tool_execution: ToolExecutionMode = ToolExecutionMode.PARALLEL
     convert_to_llm: ConvertToLlm | None = None
     transform_context: TransformContext | None = None
+    fit_context: FitContext | None = None
     before_tool_call: BeforeHook | None = None
     after_tool_call: AfterHook | None = None
     should_stop_after_turn: ShouldStop | None = None

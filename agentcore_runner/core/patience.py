@@ -95,6 +95,14 @@ def after_abort(signal: AbortSignal, grace_s: float, callback: Callable[[], None
     return take_back
 
 
+async def close_in_time(stream: Any, seconds: float) -> None:
+    """Let a stream that was left in the middle clean up; raises TimeoutError, or what that raises."""
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        async with asyncio.timeout(seconds):
+            await close()
+
+
 _left_behind: set[asyncio.Task[Any]] = set()
 
 

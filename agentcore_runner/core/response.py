@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agentcore_runner.core.assemble import Partial
+from agentcore_runner.core.config import FitRequest
 from agentcore_runner.core.events import MessageEndEvent, MessageStartEvent, MessageUpdateEvent
 from agentcore_runner.core.grammar import without_content
 from agentcore_runner.core.messages import (
@@ -19,7 +20,7 @@ from agentcore_runner.core.messages import (
     DiagnosticError,
     ErrorInfo,
 )
-from agentcore_runner.core.patience import Patience, cancelled_from_outside
+from agentcore_runner.core.patience import Patience, cancelled_from_outside, close_in_time
 from agentcore_runner.core.run import Run
 from agentcore_runner.core.stream import (
     AssistantMessageEvent,
@@ -44,20 +45,73 @@ _RARE = frozenset({Start, Retry, ToolCallStart, ToolCallEnd, Done, Failed})
 
 async def stream_assistant_response(run: Run) -> AssistantMessage:
     """Ask the model once. The answer, which is in the transcript when this returns; a failure or an abort
-    is an answer with that stop reason. Raises only what hooks raise."""
-    run.partial = Partial(run.model, run.config.now())
-    run.call_ids.begin()
-    if run.signal.aborted:
-        answer = aborted(run.partial.message())
-    else:
-        context = await _llm_context(run)
-        answer = await _listen(run, context)
+    is an answer with that stop reason. A request that was too long is made again, once, if the context can be
+    made to fit. Raises only what hooks raise."""
+    await _fit(run)
+    answer = await _ask(run)
+    if _may_have_overflowed(answer):
+        if await _fit(run, answer):
+            await _void(run, answer)
+            answer = await _ask(run)
+        elif run.signal.aborted:
+            answer = aborted(answer)
     answer = run.call_ids.settle(answer)
     if run.ledger.open_message is None:
         await run.say(MessageStartEvent(message=without_content(answer)))
     run.partial = None
     await run.say(MessageEndEvent(message=answer))
     return answer
+
+
+async def _fit(run: Run, answer: AssistantMessage | None = None) -> bool:
+    """Let the host fit the context to the model; whether it did anything."""
+    hook = run.config.fit_context
+    if hook is None or run.signal.aborted:
+        return False
+    request = FitRequest(
+        context=run.context,
+        model=run.model,
+        stream_fn=run.config.stream_fn,
+        thinking_level=run.thinking_level,
+        signal=run.signal,
+        deadline=run.config.deadline,
+        answer=answer,
+    )
+    messages = await run.ask("fit_context", hook, request)
+    if messages is not None:
+        run.replace_messages(messages)
+    return messages is not None
+
+
+def _may_have_overflowed(answer: AssistantMessage) -> bool:
+    return answer.stop_reason == "length" or (answer.error is not None and answer.error.kind == "overflow")
+
+
+async def _void(run: Run, answer: AssistantMessage) -> None:
+    """Take back what came of the request that was too long: it is made again."""
+    error = answer.error
+    if run.ledger.open_message is None:
+        await run.say(MessageStartEvent(message=without_content(answer)))
+    again = Retry(
+        attempt=1,
+        delay_s=0.0,
+        status=error.status if error else None,
+        reason=error.message if error else "the answer was cut where the model's window ends",
+        kind="overflow",
+        request_id=error.request_id if error else None,
+        usage=answer.usage if answer.usage.total_tokens else None,
+    )
+    await run.say(MessageUpdateEvent(assistant_message_event=again))
+
+
+async def _ask(run: Run) -> AssistantMessage:
+    """The answer to a request with the context as it is."""
+    run.partial = Partial(run.model, run.config.now())
+    run.call_ids.begin()
+    if run.signal.aborted:
+        return aborted(run.partial.message())
+    context = await _llm_context(run)
+    return await _listen(run, context)
 
 
 async def _llm_context(run: Run) -> LlmContext:
@@ -129,7 +183,8 @@ async def _consume(
             event = _under_unique_id(run, event)
         if not begun:
             begun = True
-            await run.say(MessageStartEvent(message=partial.message()))
+            if run.ledger.open_message is None:
+                await run.say(MessageStartEvent(message=partial.message()))
         if kind is Start:
             continue
         keep(event)
@@ -152,12 +207,8 @@ def _under_unique_id(run: Run, event: AssistantMessageEvent) -> AssistantMessage
 
 async def _close(run: Run, stream: Any) -> None:
     """Let the stream clean up, for a bounded time: one that was left in the middle may hold a connection."""
-    close = getattr(stream, "aclose", None)
-    if close is None:
-        return
     try:
-        async with asyncio.timeout(run.config.abort_grace_s):
-            await close()
+        await close_in_time(stream, run.config.abort_grace_s)
     except Exception as exc:
         run.report(exc, "stream_fn")
 

@@ -124,6 +124,10 @@ class Run:
         if turn.tools is not None:
             self._set_context(msgspec.structs.replace(self.context, tools=turn.tools))
 
+    def replace_messages(self, messages: Iterable[AgentMessage]) -> None:
+        """Go on with another history; what was said in this run stays said."""
+        self._set_context(msgspec.structs.replace(self.context, messages=list(messages)))
+
     def _set_context(self, context: AgentContext) -> None:
         self.context = msgspec.structs.replace(context, messages=list(context.messages))
         self.tools: dict[str, AgentTool] = {}

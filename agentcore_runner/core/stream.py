@@ -7,7 +7,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from agentcore_runner.core.messages import AssistantMessage, ErrorKind, Message, StopReason, ToolCall, Value
+from agentcore_runner.core.messages import (
+    AssistantMessage,
+    ErrorKind,
+    Message,
+    StopReason,
+    ToolCall,
+    Usage,
+    Value,
+)
 from agentcore_runner.core.model import Model, ThinkingLevel
 from agentcore_runner.core.signal import AbortSignal
 from agentcore_runner.core.tools import AgentTool
@@ -18,10 +26,14 @@ class Start(Value, frozen=True, kw_only=True, tag="start", tag_field="type"):
 
 
 class TextStart(Value, frozen=True, kw_only=True, tag="text_start", tag_field="type"):
+    """A text block begins; `content_index` is its place in the message, from 0."""
+
     content_index: int
 
 
 class TextDelta(Value, frozen=True, kw_only=True, tag="text_delta", tag_field="type"):
+    """The next piece of the text."""
+
     content_index: int
     delta: str
 
@@ -35,10 +47,14 @@ class TextEnd(Value, frozen=True, kw_only=True, tag="text_end", tag_field="type"
 
 
 class ThinkingStart(Value, frozen=True, kw_only=True, tag="thinking_start", tag_field="type"):
+    """A block of thinking begins."""
+
     content_index: int
 
 
 class ThinkingDelta(Value, frozen=True, kw_only=True, tag="thinking_delta", tag_field="type"):
+    """The next piece of the thinking."""
+
     content_index: int
     delta: str
 
@@ -52,6 +68,8 @@ class ThinkingEnd(Value, frozen=True, kw_only=True, tag="thinking_end", tag_fiel
 
 
 class ToolCallStart(Value, frozen=True, kw_only=True, tag="toolcall_start", tag_field="type"):
+    """A tool call begins; its arguments follow."""
+
     content_index: int
     id: str
     tool_name: str
@@ -65,13 +83,16 @@ class ToolCallDelta(Value, frozen=True, kw_only=True, tag="toolcall_delta", tag_
 
 
 class ToolCallEnd(Value, frozen=True, kw_only=True, tag="toolcall_end", tag_field="type"):
+    """The whole call, its arguments parsed."""
+
     content_index: int
     tool_call: ToolCall
 
 
 class Retry(Value, frozen=True, kw_only=True, tag="retry", tag_field="type"):
     """The request failed and is made again after `delay_s` seconds: everything since `start` is void.
-    `attempt` is 1 for the first failure; `status` is None where no response came."""
+    `attempt` is 1 for the first failure; `status` is None where no response came. `usage` is what the failed
+    attempt used, where it is known."""
 
     attempt: int
     delay_s: float
@@ -79,6 +100,7 @@ class Retry(Value, frozen=True, kw_only=True, tag="retry", tag_field="type"):
     reason: str
     kind: ErrorKind = "connection"
     request_id: str | None = None
+    usage: Usage | None = None
 
 
 class Done(Value, frozen=True, kw_only=True, tag="done", tag_field="type"):
@@ -122,11 +144,13 @@ class LlmContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to ask. `deadline` is in the event loop's clock: no retry may wait beyond it."""
+    """How to ask. `deadline` is in the event loop's clock: no retry may wait beyond it. `max_output_tokens`
+    caps this answer below the model's own cap."""
 
     thinking_level: ThinkingLevel = ThinkingLevel.OFF
     signal: AbortSignal
     deadline: float | None = None
+    max_output_tokens: int | None = None
 
 
 StreamFn: TypeAlias = Callable[[Model, LlmContext, StreamOptions], AsyncIterator[AssistantMessageEvent]]
