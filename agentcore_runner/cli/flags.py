@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agentcore_runner.cli.intake import Intake
 from agentcore_runner.cli.stdin import Stdin
 from agentcore_runner.errors import ConfigError
 from agentcore_runner.report.ending import LIMIT_FLAGS
@@ -14,8 +15,9 @@ from agentcore_runner.runtime.gather import read_text
 from agentcore_runner.runtime.options import RawInput, RunOptions
 
 
-def options_from(flags: Mapping[str, Any], stdin: Stdin) -> RunOptions:
-    """What the flags ask for; reads the files and the standard input that they name."""
+def options_from(flags: Mapping[str, Any], stdin: Stdin, intake: Intake | None) -> RunOptions:
+    """What the flags ask for; reads the files and the standard input that they name. `intake` has standard
+    input where that holds commands."""
     for path in (flags["output"], flags["answer_file"]):
         check_writable(path)
     prompts = [" ".join(flags["words"])] if flags["words"] else []
@@ -33,7 +35,7 @@ def options_from(flags: Mapping[str, Any], stdin: Stdin) -> RunOptions:
         transcript=transcript_from(flags["transcript"]),
         partial=flags["partial"],
         stdin_text=stdin.text,
-        stdin_prompt=stdin.prompt,
+        stdin_prompt=intake.first_prompt if intake else stdin.prompt,
         sole_parent=True,
     )
 

@@ -7,12 +7,13 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from agentcore_runner.cli.deliver import Delivery
 from agentcore_runner.cli.failures import Interrupted
 from agentcore_runner.cli.flags import options_from
+from agentcore_runner.cli.intake import Intake
 from agentcore_runner.cli.main import leave
 from agentcore_runner.cli.printing import emit_json
 from agentcore_runner.cli.signals import Stuck, handle_signals
@@ -20,7 +21,9 @@ from agentcore_runner.cli.stdin import Stdin
 from agentcore_runner.cli.stdout import Stderr, Stdout
 from agentcore_runner.errors import SIGNALS, ConfigError, RunnerError
 from agentcore_runner.report.result import RunResult
+from agentcore_runner.runtime.aside import aside
 from agentcore_runner.runtime.control import Control
+from agentcore_runner.runtime.dialogue import Line, Mistake
 from agentcore_runner.runtime.execute import Execution
 from agentcore_runner.runtime.options import RunOptions
 from agentcore_runner.runtime.plan import Plan, prepare
@@ -30,17 +33,18 @@ from agentcore_runner.views.progress import Progress, final_line
 def run_flags(flags: Mapping[str, Any]) -> int:
     """Run with these flags and give back the exit code."""
     stdin = Stdin(flags["stdin_timeout"])
-    options = options_from(flags, stdin)
-    return asyncio.run(execute(flags, options, stdin))
+    intake = Intake(stdin) if flags["input_format"] == "jsonl" else None
+    options = options_from(flags, stdin, intake)
+    return asyncio.run(execute(flags, options, stdin, intake))
 
 
-async def execute(flags: Mapping[str, Any], options: RunOptions, stdin: Stdin) -> int:
+async def execute(flags: Mapping[str, Any], options: RunOptions, stdin: Stdin, intake: Intake | None) -> int:
     """Prepare and run under signal handlers; the exit code."""
     control = Control()
     stuck = Stuck(control)
     handle_signals(control, stuck)
     try:
-        plan = await prepare(flags["agent"], options, env=os.environ, control=control)
+        plan = await prepared(flags["agent"], options, intake, control)
     except ConfigError:
         # A context command that a signal ended is no mistake of the author.
         leave_if_interrupted(control)
@@ -57,7 +61,28 @@ async def execute(flags: Mapping[str, Any], options: RunOptions, stdin: Stdin) -
     unread = stdin.unread_warning()
     for warning in [*([unread] if unread else []), *plan.warnings]:
         progress.warn(warning)
-    return await run_plan(flags, plan, control, progress, stuck)
+    said = told(intake, progress) if intake is not None else None
+    return await run_plan(flags, plan, control, progress, stuck, said)
+
+
+async def prepared(agent: str, options: RunOptions, intake: Intake | None, control: Control) -> Plan:
+    """The plan, when everything that can be read by now was read: a mistake in it is a ConfigError."""
+    plan = await prepare(agent, options, env=os.environ, control=control)
+    if intake is not None:
+        try:
+            await aside(intake.read_ahead, control.stop)
+        except BaseException:
+            await plan.aclose()
+            raise
+    return plan
+
+
+async def told(intake: Intake, progress: Progress) -> AsyncIterator[Line]:
+    """The commands from standard input; what is wrong with a line is also shown."""
+    async for line in intake.commands():
+        if isinstance(line, Mistake):
+            progress.warn(line.message)
+        yield line
 
 
 def leave_if_interrupted(control: Control) -> None:
@@ -67,7 +92,12 @@ def leave_if_interrupted(control: Control) -> None:
 
 
 async def run_plan(
-    flags: Mapping[str, Any], plan: Plan, control: Control, progress: Progress, stuck: Stuck
+    flags: Mapping[str, Any],
+    plan: Plan,
+    control: Control,
+    progress: Progress,
+    stuck: Stuck,
+    said: AsyncIterator[Line] | None,
 ) -> int:
     """Run the plan, deliver, and say on standard error how it ended."""
     stdout = Stdout()
@@ -93,6 +123,7 @@ async def run_plan(
             lines=stdout.line if flags["form"] == "jsonl" else None,
             deliver=delivery,
             leave=leave_now,
+            said=said,
         )
     except BaseException:
         await plan.aclose()

@@ -53,6 +53,8 @@ prompt_options = options(
     click.option("--inputs-file", type=FILE, metavar="FILE", help="Inputs from a YAML or JSON map."),
     click.option("--attach", "attachments", multiple=True, type=FILE, metavar="FILE",
                  help="An image or text file for the first message; repeatable."),
+    click.option("--input-format", type=click.Choice(["text", "jsonl"]), default="text", show_default=True,
+                 help="What standard input holds: a text, or JSON lines that talk to the agent."),
     click.option("--stdin-timeout", type=duration, metavar="DURATION", default=3.0, show_default=False,
                  help="How long to wait for a prompt on standard input (default: 3s)."),
 )  # fmt: skip

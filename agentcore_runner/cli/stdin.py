@@ -27,9 +27,7 @@ class Stdin:
         """All of it, for a flag that asked by name; ConfigError where nothing can come."""
         text = self.text(reader)
         if text is None:
-            raise ConfigError(
-                f"{reader} reads standard input, which is a terminal or the null device: pipe something in"
-            )
+            raise silent(reader)
         return text
 
     def text(self, reader: str) -> str | None:
@@ -38,8 +36,7 @@ class Stdin:
         self._claim(reader)
         if self._is_silent():
             return None
-        if not self._ready(NOTE_AFTER_S):
-            print(f"agentcore-run: waiting for standard input ({reader})", file=sys.stderr, flush=True)
+        self.await_first(reader)
         return self._read(reader)
 
     def prompt(self) -> str:
@@ -56,6 +53,29 @@ class Stdin:
         if not text.strip():
             raise ConfigError(f"{wanted} (standard input was empty)")
         return text
+
+    def open(self, reader: str) -> None:
+        """Claim it for a flag that takes it piece by piece; ConfigError where nothing can come."""
+        self._claim(reader)
+        if self._is_silent():
+            raise silent(reader)
+
+    def await_first(self, reader: str) -> None:
+        """Wait for something to come, or say after a while that somebody waits."""
+        if not self._ready(NOTE_AFTER_S):
+            print(f"agentcore-run: waiting for standard input ({reader})", file=sys.stderr, flush=True)
+
+    def has_piece(self) -> bool:
+        """Whether `piece` need not wait."""
+        return self._ready(0)
+
+    def piece(self, reader: str) -> bytes:
+        """What comes next, waiting for it; empty at the end. ConfigError where it cannot be read."""
+        try:
+            self._ready(None)  # whoever gave us the pipe may have made reads of it not wait
+            return os.read(self._fd, CHUNK)
+        except OSError as exc:
+            raise ConfigError(f"{reader}: standard input cannot be read: {exc.strerror}") from exc
 
     def unread_warning(self) -> str | None:
         """A sentence when a pipe has bytes ready that nothing asked for."""
@@ -78,14 +98,21 @@ class Stdin:
             os.isatty(self._fd) or os.path.samestat(mode, os.stat(os.devnull))
         )
 
-    def _ready(self, seconds: float) -> bool:
+    def _ready(self, seconds: float | None) -> bool:
         return bool(select.select([self._fd], [], [], seconds)[0])
 
     def _read(self, reader: str) -> str:
         chunks = []
-        while chunk := os.read(self._fd, CHUNK):
+        while chunk := self.piece(reader):
             chunks.append(chunk)
         return decoded(b"".join(chunks), f"{reader}: standard input")
+
+
+def silent(reader: str) -> ConfigError:
+    """What to say where a flag asks for input and nothing can come."""
+    return ConfigError(
+        f"{reader} reads standard input, which is a terminal or the null device: pipe something in"
+    )
 
 
 def waiting_bytes(fd: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeAlias
 
 import msgspec
@@ -18,6 +18,7 @@ from agentcore_runner.report.result import RunResult, not_started
 from agentcore_runner.report.tally import Tally
 from agentcore_runner.runtime.clock import unix_ms
 from agentcore_runner.runtime.control import Control
+from agentcore_runner.runtime.dialogue import ABORTED, Dialogue, Line
 from agentcore_runner.runtime.guard import Guard
 from agentcore_runner.runtime.opening import run_started
 from agentcore_runner.runtime.plan import Plan
@@ -38,7 +39,8 @@ is then called once more with the result that says so."""
 class Execution:
     """One run of a plan, to be executed once. `lines` also gets every record's line; `deliver` gets the
     result before the last record is written; `leave` ends the process when a second signal finds the run
-    hanging. `fault` is what went wrong in our own code, if anything did."""
+    hanging. `said` is what is said to the agent after its prompt: the run
+    lasts until that ends. `fault` is what went wrong in our own code, if anything did."""
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class Execution:
         lines: LineSink | None = None,
         deliver: Deliver | None = None,
         leave: Callable[[RunResult], None] | None = None,
+        said: AsyncIterator[Line] | None = None,
     ) -> None:
         """Raises TranscriptError when the record cannot be begun."""
         self.plan = plan
@@ -58,6 +61,8 @@ class Execution:
         self._listeners = listeners
         self._deliver = deliver
         self._leave = leave
+        self._said = said
+        self._dialogue: Dialogue | None = None
         self._lost: RunnerError | None = None
         self._queued = (0, 0)
         transcript = plan.definition.transcript
@@ -111,11 +116,27 @@ class Execution:
         beat = asyncio.get_running_loop().create_task(self._record.heartbeat())
         try:
             if not stop.aborted:
-                await agent.prompt([UserMessage(content=self.plan.prompt, timestamp=unix_ms())])
+                await self._talk(agent, UserMessage(content=self.plan.prompt, timestamp=unix_ms()))
         finally:
             remove()
             disarm()
             beat.cancel()
+
+    async def _talk(self, agent: Agent, prompt: UserMessage) -> None:
+        if self._said is None:
+            await agent.prompt([prompt])
+            return
+        stop, guard = self.control.stop, self._guard
+        self._dialogue = Dialogue(
+            agent,
+            self._said,
+            stop=stop,
+            is_over=lambda: stop.aborted or guard.limit is not None or self.fault is not None,
+            may_go_on=guard.may_go_on,
+            on_queued=lambda: self._queue_update(agent),
+            warn=lambda message: self._record.note(rec.Warning, message=message),
+        )
+        await self._dialogue.hold(prompt)
 
     def _agent(self, deadline: float) -> Agent:
         plan, guard = self.plan, self._guard
@@ -145,16 +166,20 @@ class Execution:
 
     def _on_event(self, event: AgentEvent, agent: Agent) -> Awaitable[None] | None:
         self.tally.on_event(event)
+        self._guard.budget.on_event(event)
         waiting = self._record.on_event(event)
         if not isinstance(event, AgentStartEvent | MessageEndEvent):
             return waiting
-        queued = (len(agent.steering.items), len(agent.follow_ups.items))
-        if queued == self._queued:
-            return waiting
-        self._queued = queued
-        second = self._record.write(rec.QueueUpdate, steering=queued[0], follow_up=queued[1])
-        both = [each for each in (waiting, second) if each is not None]
+        both = [each for each in (waiting, self._queue_update(agent)) if each is not None]
         return wait_for_all(both) if both else None
+
+    def _queue_update(self, agent: Agent) -> Awaitable[None] | None:
+        """Record how much waits in the queues, if that has changed."""
+        queued = (len(agent.steering), len(agent.follow_ups))
+        if queued == self._queued:
+            return None
+        self._queued = queued
+        return self._record.write(rec.QueueUpdate, steering=queued[0], follow_up=queued[1])
 
     def _on_error(self, error: BaseException, where: str) -> None:
         """What listeners raise, and what comes late of a tool, is a warning; the rest is a fault of ours."""
@@ -231,9 +256,10 @@ class Execution:
         if isinstance(lost, TranscriptError) or (lost is not None and reason not in SIGNALS):
             closed = isinstance(lost, StdoutClosed)
             return Ending(code=lost.exit_code, reason=str(lost), retryable=closed)
+        aborted = ABORTED if self._dialogue is not None and self._dialogue.aborted else None
         return ending_of(
             self.tally.last,
-            abort_reason=reason,
+            abort_reason=reason or aborted,
             limit=self._guard.limit,
             fault=f"Internal error: {self.fault!r}" if self.fault else None,
         )

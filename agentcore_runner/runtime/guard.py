@@ -4,7 +4,8 @@ batch, and a way out for tools that hang."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -22,7 +23,8 @@ from agentcore_runner.transcript import records as rec
 
 
 class Guard:
-    """Hooks for one agent run. `limit` is the limit that ended it, if one did."""
+    """Hooks for one agent run. `budget` is to hear its events; `limit` is the limit that ended it, if one
+    did."""
 
     def __init__(self, plan: Plan, record: RunRecord, hurry: AbortSignal) -> None:
         limits = plan.limits
@@ -31,8 +33,7 @@ class Guard:
         self._plan = plan
         self._record = record
         self._batch: AssistantMessage | None = None
-        self._was_cut = False
-        self._budget = Budget(
+        self.budget = Budget(
             BudgetLimits(
                 max_turns=limits.max_turns,
                 max_tool_calls=limits.max_tool_calls,
@@ -46,7 +47,7 @@ class Guard:
         """Start the clock of `limits.timeout`: the deadline in the loop's time, and how to disarm it."""
 
         def fire() -> None:
-            self.limit = hit(self._budget.timed_out())
+            self.limit = hit(self.budget.timed_out())
             on_timeout()
 
         loop = asyncio.get_running_loop()
@@ -64,28 +65,34 @@ class Guard:
         if self._batch is not call.assistant_message:
             self._batch = call.assistant_message
             await self._record.sync()
-        calls = call.assistant_message.tool_calls
-        if self._budget.allows_call(next(n for n, each in enumerate(calls) if each.id == call.tool_call.id)):
+        if self.budget.allows_call(call.tool_call.id):
             return None
-        limit = self._budget.limits.max_tool_calls
+        limit = self.budget.limits.max_tool_calls
         return BeforeToolCallResult(
             block=True, reason=f"Not run: the limit of {limit} tool calls (limits.max_tool_calls) is used up."
         )
 
     async def prepare_next_turn(self, turn: TurnContext) -> NextTurn | None:
         """Stops the run where a limit forbids another request, or the output cap cut tool calls twice."""
-        self._budget.count_turn(turn.message)
-        for spent in self._budget.warnings():
+        goes_on = await self.may_go_on() and not cut_twice(turn.new_messages)
+        return None if goes_on else NextTurn(stop=True)
+
+    async def may_go_on(self) -> bool:
+        """Whether there may be another request; `limit` says why not. Limits that are nearly used up are
+        recorded."""
+        for spent in self.budget.warnings():
             await self._record.note(rec.LimitWarning, **msgspec.structs.asdict(hit(spent)))
-        spent_up = self._budget.exceeded()
+        spent_up = self.budget.exceeded()
         if spent_up is not None:
             self.limit = hit(spent_up)
-            return NextTurn(stop=True)
-        cut = turn.message.stop_reason == "length" and bool(turn.message.tool_calls)
-        if cut and self._was_cut:
-            return NextTurn(stop=True)
-        self._was_cut = cut
-        return None
+        return spent_up is None
+
+
+def cut_twice(messages: Sequence[AgentMessage]) -> bool:
+    """Whether the output cap cut tool calls of both of the last two answers."""
+    answers = (message for message in reversed(messages) if isinstance(message, AssistantMessage))
+    last = list(islice(answers, 2))
+    return len(last) == 2 and all(each.stop_reason == "length" and each.tool_calls for each in last)
 
 
 def hit(spent: Spent) -> LimitHit:
