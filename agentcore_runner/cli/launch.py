@@ -112,7 +112,7 @@ async def run_plan(
     def leave_now(result: RunResult) -> None:
         with contextlib.suppress(RunnerError):
             delivery.write_files(result)
-        progress.finish(final_line(result, scripted=plan.provider.scripted))
+        progress.finish(final_line(result, scripted=plan.scripted))
         leave(result.exit.code)
 
     try:
@@ -123,6 +123,7 @@ async def run_plan(
             lines=stdout.line if flags["form"] == "jsonl" else None,
             deliver=delivery,
             leave=leave_now,
+            watchers=(progress.on_note,),
             said=said,
         )
     except BaseException:
@@ -132,7 +133,7 @@ async def run_plan(
     result = await run.execute()
     if run.fault is not None:
         traceback.print_exception(run.fault)
-    progress.finish(final_line(result, scripted=plan.provider.scripted))
+    progress.finish(final_line(result, scripted=plan.scripted))
     leave(result.exit.code)
 
 

@@ -80,15 +80,17 @@ class Compacted(Value, frozen=True, kw_only=True):
 
 
 class CompactionStart(Value, frozen=True, kw_only=True):
-    """A compaction begins. `overflow`: the service refused a request as too long."""
+    """A compaction begins; `model` (`provider/id`) is asked for the summary. `overflow`: the service refused
+    a request as too long."""
 
     reason: Reason
     tokens_before: int
+    model: str
 
 
 class CompactionEnd(Value, frozen=True, kw_only=True):
     """A compaction is over. Without a `result` nothing was changed, and `error_message` says why; `usage` was
-    used all the same. `model` (`provider/id`) wrote the summary; `will_retry` says that the request that was
+    used all the same. `will_retry` says that the request that was
     too long is made again."""
 
     reason: Reason
@@ -120,10 +122,11 @@ def is_overflow(answer: AssistantMessage, window: int, max_tokens: int) -> bool:
 
 
 def find_cut(messages: Sequence[AgentMessage], sums: Sequence[float], keep: float) -> Cut | None:
-    """Where to cut so that the newest messages of about `keep` tokens stay; None when nothing is before it.
+    """Where to cut so that the newest messages of about `keep` tokens stay; None when nothing is before them.
 
     `sums[n]` are the tokens of the first n messages. A result never loses its call: where the newest results
-    alone are too large, the cut is before the answer that called them.
+    alone are too large, the cut is before the answer that called them. Where the oldest message alone is too
+    large, the cut is after it.
     """
     if not messages:
         return None
@@ -132,9 +135,10 @@ def find_cut(messages: Sequence[AgentMessage], sums: Sequence[float], keep: floa
     first = len(messages) - 1
     while first > begin and sums[-1] - sums[first] < keep:
         first -= 1
-    end = next((at for at in range(first, len(messages)) if _is_cut_point(messages[at])), None)
-    if end is None:
-        end = next((at for at in range(first, begin, -1) if _is_cut_point(messages[at])), begin)
+    if first == begin and sums[first + 1] - sums[first] >= keep:
+        first += 1
+    places = (*range(first, len(messages)), *range(first - 1, begin, -1))
+    end = next((at for at in places if _is_cut_point(messages[at])), begin)
     if end <= begin:
         return None
     turn = next((at for at in range(end, begin - 1, -1) if _begins_turn(messages[at])), end)

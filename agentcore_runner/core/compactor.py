@@ -112,9 +112,10 @@ class Compactor:
         self, reason: Reason, request: FitRequest, tokens: int, instructions: str | None
     ) -> Compacted:
         """Compact, and say so from start to end."""
-        await self._note(CompactionStart(reason=reason, tokens_before=tokens))
         writer = self._writer(request)
-        end = CompactionEnd(reason=reason, model=writer.model.key)
+        model = writer.model.key
+        await self._note(CompactionStart(reason=reason, tokens_before=tokens, model=model))
+        end = CompactionEnd(reason=reason, model=model)
         try:
             compacted = await self._compacted(request, writer, tokens, instructions)
             end = msgspec.structs.replace(end, result=compacted, will_retry=reason == "overflow")

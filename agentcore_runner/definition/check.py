@@ -16,6 +16,7 @@ from agentcore_runner.definition.schema import structure_problems
 from agentcore_runner.definition.source import Mistake
 from agentcore_runner.definition.template import MARKERS, Template
 from agentcore_runner.definition.templates import Templates, template_paths
+from agentcore_runner.definition.types import CompactionSpec
 from agentcore_runner.definition.vocabulary import unsupported, written
 
 SOURCES = ("command", "file", "text")
@@ -57,6 +58,7 @@ def review(document: Document, project: Project, *, model_given: bool, env: Mapp
         wrong.add(path)
     problems += input_problems(document, data, wrong)
     problems += _unset(document, data, wrong, env)
+    problems += _without_room(document, data, wrong)
     templates = Templates(document, project, wrong)
     problems += templates.check(complete=complete)
     files, file_problems = _context_files(document, data, project, wrong)
@@ -66,7 +68,7 @@ def review(document: Document, project: Project, *, model_given: bool, env: Mapp
 
 def _not_yet(document: Document, path: KeyPath, what: str) -> Problem:
     message = f"{what} is not supported yet"
-    key = isinstance(path[-1], str) and path != ("model", "api")
+    key = isinstance(path[-1], str) and path[-2:] != ("model", "api")
     shown = path if key or path[-1] == "api" else (*path, "type")
     hint = "remove it: this version would not act on it"
     return document.problem(shown, "not-supported-yet", message, hint=hint, at_key=key)
@@ -99,6 +101,24 @@ def _unset(
             yield document.problem(
                 path, "env-unset", f"{name} is not set", hint="used by env.expose", severity="warning"
             )
+
+
+def _without_room(document: Document, data: dict[str, Any], wrong: set[KeyPath]) -> Iterator[Problem]:
+    """Token counts for compaction that leave nothing of the model's window."""
+    model, counts_written = data.get("model"), data.get("compaction")
+    if any(path[:1] in ((), ("model",), ("compaction",)) for path in wrong):
+        return
+    if not isinstance(model, dict) or not isinstance(counts_written, dict):
+        return
+    window, names = model.get("context_window"), ("reserve_tokens", "keep_recent_tokens")
+    counts = [int(counts_written.get(name, getattr(CompactionSpec(), name))) for name in names]
+    named = next((name for name in names if name in counts_written), None)
+    if window is not None and named is not None and sum(counts) >= window:
+        message = (
+            f"reserve_tokens and keep_recent_tokens, {counts[0]:,} and {counts[1]:,}, leave no room in the "
+            f"model's context_window of {int(window):,}"
+        )
+        yield document.problem(("compaction", named), "value", message, hint="make them smaller")
 
 
 def _substitutions(document: Document, later: Collection[KeyPath]) -> dict[KeyPath, str]:

@@ -19,6 +19,7 @@ from agentcore_runner.definition.types import (
     AgentDefinition,
     BuiltinToolSpec,
     CommandToolSpec,
+    CompactionSpec,
     ContextItem,
     CostSpec,
     InputSpec,
@@ -67,6 +68,7 @@ def definition_of(
             tool_spec(tool, ("tools", index), templates) for index, tool in enumerate(data.get("tools", ()))
         ),
         limits=limits(data.get("limits", {})),
+        compaction=compaction_spec(data.get("compaction", {})),
         transcript=TranscriptSpec(**data.get("transcript", {})),
         path=path,
         directory=project.directory,
@@ -148,6 +150,16 @@ def limits(written: dict[str, Any]) -> Limits:
     """The limits in seconds and bytes, with the names that stand in the file."""
     values: dict[str, Any] = {name: LIMIT_PARSERS.get(name, int)(value) for name, value in written.items()}
     return Limits(**values, written=frozenset(written))
+
+
+def compaction_spec(written: dict[str, Any]) -> CompactionSpec:
+    """How a conversation that grows too long is made shorter."""
+    fields: dict[str, Any] = {
+        name: int(value) if name.endswith("_tokens") else value for name, value in written.items()
+    }
+    if "model" in fields:
+        fields["model"] = model_spec(fields["model"])
+    return CompactionSpec(**fields)
 
 
 def _templates(

@@ -18,6 +18,7 @@ from agentcore_runner.definition.problems import KeyPath, Problem, Severity, in_
 from agentcore_runner.definition.scalars import parse_duration, resolve
 from agentcore_runner.definition.source import Mistake, Source, decode
 from agentcore_runner.definition.types import AgentDefinition, ModelSpec
+from agentcore_runner.definition.vocabulary import models_in
 from agentcore_runner.errors import ConfigError
 from agentcore_runner.words import counted
 
@@ -34,13 +35,13 @@ BARE_WORD = re.compile(r"[\w.+-]*")
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an agent file: a definition unless there are errors, the model if that part is right,
-    and the problems in the order of their places. `document` knows the places; it is None for a file that
-    could not be read."""
+    """What became of an agent file: a definition unless there are errors, each model if that part is right,
+    by the place it stands at, and the problems in the order of their places. `document` knows the
+    places; it is None for a file that could not be read."""
 
     path: str
     definition: AgentDefinition | None
-    model: ModelSpec | None = None
+    models: dict[KeyPath, ModelSpec] = {}
     problems: tuple[Problem, ...]
     document: Document | None = None
 
@@ -71,12 +72,15 @@ def check_agent(path: str, *, model_given: bool = False, env: Mapping[str, str] 
     project = Project(path)
     findings = review(document, project, model_given=model_given, env=env)
     problems = in_order(path, [*document.problems, *findings.problems])
-    data, definition, model = document.root.data, None, None
+    data, definition = document.root.data, None
     if not any(problem.severity == "error" for problem in problems):
         definition = definition_of(path, data, findings.templates, findings.files, project)
-    if not any(wrong[:1] in ((), ("model",)) for wrong in findings.wrong) and "model" in data:
-        model = model_spec(data["model"])
-    return Loaded(path=path, definition=definition, model=model, problems=problems, document=document)
+    models = {
+        place: model_spec(written)
+        for place, written in models_in(data).items()
+        if not any(place[: len(wrong)] == wrong or wrong[: len(place)] == place for wrong in findings.wrong)
+    }
+    return Loaded(path=path, definition=definition, models=models, problems=problems, document=document)
 
 
 def load_agent(

@@ -18,7 +18,13 @@ from agentcore_runner.words import nearest
 
 SCHEMA_FILE = Path(__file__).with_name("agent.v1.schema.json")
 # Places whose keys an author may have written somewhere else.
-LEVELS = {"limits": "limits", "model": "model", "transcript": "transcript", "env": "env"}
+LEVELS = {
+    "limits": "limits",
+    "model": "model",
+    "transcript": "transcript",
+    "compaction": "compaction",
+    "env": "env",
+}
 
 
 def agent_schema() -> dict[str, Any]:
@@ -165,7 +171,7 @@ def _hint(violation: Violation, text: str | None, path: KeyPath) -> str | None:
     if isinstance(value, str) and violation.rule == "type" and value.strip().isdigit():
         # Without quotes it is a text because of its leading zero.
         return f"write {int(value)}, without the leading zero" if text else "remove the quotes"
-    if path[:1] == ("model",) and isinstance(value, str) and "provider/id" in violation.wanted:
+    if path[-1:] == ("model",) and isinstance(value, str) and "provider/id" in violation.wanted:
         return "the part before the first '/' names the provider"
     return None
 

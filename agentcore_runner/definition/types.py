@@ -123,6 +123,15 @@ class Limits(Part, frozen=True, kw_only=True):
     written: frozenset[str] = frozenset()
 
 
+class CompactionSpec(Part, frozen=True, kw_only=True):
+    """Tokens; `model` writes the summaries, None is the model that answers."""
+
+    enabled: bool = True
+    reserve_tokens: int = 16_384
+    keep_recent_tokens: int = 20_000
+    model: ModelSpec | None = None
+
+
 class TranscriptSpec(Part, frozen=True, kw_only=True):
     """`path` as written, relative to the working directory; None is the default place."""
 
@@ -152,6 +161,7 @@ class AgentDefinition(Part, frozen=True, kw_only=True):
     tool_execution: ExecutionModeName = "parallel"
     tools: tuple[BuiltinToolSpec | CommandToolSpec, ...] = ()
     limits: Limits = Limits()
+    compaction: CompactionSpec = CompactionSpec()
     transcript: TranscriptSpec = TranscriptSpec()
     path: str
     directory: Path

@@ -18,13 +18,15 @@ MOST_GUESSES = 100
 
 # Keys of the format that this version does not act on, by the place they belong to.
 LATER = {
-    "": "extends fallback thinking_unsupported secrets permissions compaction output gates hooks profiles",
+    "": "extends fallback thinking_unsupported secrets permissions output gates hooks profiles",
     "model": "retry",
     "inputs.*": "secret",
     "limits": "max_tokens max_cost_usd scope unpriced_model on_limit",
     "transcript": "redact",
     "tools[]": "sandbox",
 }
+MODEL: KeyPath = ("model",)
+SUMMARY_MODEL: KeyPath = ("compaction", "model")
 LATER_TOOL_TYPES = ("python", "http", "mcp", "agent")
 LATER_APIS = ("openai-responses", "anthropic-messages", "google-generative-ai")
 
@@ -48,6 +50,8 @@ ALIASES = {
         "schema_version": "schema apiversion api_version",
         "context.text": "documents",
         "transcript": "log logging record",
+        "compaction": "compact auto_compact compression summarization summarisation context_management",
+        "model.context_window": "context_length context_size num_ctx",
     },
     "limits": {
         "max_turns": "max_steps max_iterations max_rounds turns steps",
@@ -59,6 +63,7 @@ ALIASES = {
         "max_output_tokens": "max_tokens max_completion_tokens",
         "api_key_env": "api_key key token",
         "base_url": "url endpoint api_base",
+        "context_window": "context_length context_size num_ctx",
         "thinking_level (at the top level)": "thinking reasoning reasoning_effort",
     },
     "inputs.*": {
@@ -72,6 +77,12 @@ ALIASES = {
         "cwd": "working_directory workdir dir",
         "when": "if condition enabled",
         "name": "id tool",
+    },
+    "compaction": {
+        "enabled": "enable auto on",
+        "reserve_tokens": "reserve reserved_tokens buffer_tokens",
+        "keep_recent_tokens": "keep keep_tokens recent_tokens keep_recent",
+        "model": "summary_model llm",
     },
     "env": {"expose": "allow names pass variables"},
     "transcript": {"path": "file output"},
@@ -104,10 +115,19 @@ def unsupported(data: Any) -> dict[KeyPath, str]:
             found[("tools", index)] = f"the tool type '{tool['type']}'"
     if isinstance(data, dict) and isinstance(data.get("thinking_level"), dict):
         found[("thinking_level",)] = "a thinking budget"
-    model = data.get("model") if isinstance(data, dict) else None
-    if isinstance(model, dict) and model.get("api") in LATER_APIS:
-        found[("model", "api")] = f"the api '{model['api']}'"
+    for path, model in models_in(data).items():
+        if isinstance(model, dict) and model.get("api") in LATER_APIS:
+            found[(*path, "api")] = f"the api '{model['api']}'"
     return found
+
+
+def models_in(data: Any) -> dict[KeyPath, Any]:
+    """The models that a file names, in either form, by their places."""
+    if not isinstance(data, dict):
+        return {}
+    compaction = data.get("compaction")
+    places = {MODEL: data, SUMMARY_MODEL: compaction if isinstance(compaction, dict) else {}}
+    return {path: parent["model"] for path, parent in places.items() if "model" in parent}
 
 
 def _maps(data: Any) -> Iterable[tuple[KeyPath, dict[str, Any]]]:
@@ -115,9 +135,12 @@ def _maps(data: Any) -> Iterable[tuple[KeyPath, dict[str, Any]]]:
     if not isinstance(data, dict):
         return
     yield (), data
-    for name in ("model", "limits", "transcript"):
+    for name in ("limits", "transcript"):
         if isinstance(data.get(name), dict):
             yield (name,), data[name]
+    for path, model in models_in(data).items():
+        if isinstance(model, dict):
+            yield path, model
     inputs, tools = data.get("inputs"), data.get("tools")
     for name, spec in inputs.items() if isinstance(inputs, dict) else ():
         if isinstance(spec, dict):
@@ -162,6 +185,8 @@ def _suggestion(word: str, place: str, names: list[str], levels: dict[str, tuple
 
 def place_of(path: KeyPath) -> str:
     """The kind of place a path is: `tools[]`, `inputs.*`, `limits`."""
+    if path == SUMMARY_MODEL:
+        return "model"
     if len(path) == 2 and path[0] == "inputs":
         return "inputs.*"
     return "".join("[]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

@@ -58,8 +58,9 @@ class ChatRequest:
             body["store"] = False
         if context.tools:
             body["tools"] = self._tool_list(context.tools)
-        if settings.max_output_tokens is not None:
-            body[compat.max_tokens_field] = settings.max_output_tokens
+        caps = [cap for cap in (settings.max_output_tokens, options.max_output_tokens) if cap is not None]
+        if caps:
+            body[compat.max_tokens_field] = min(caps)
         if settings.temperature is not None:
             body["temperature"] = settings.temperature
         if settings.top_p is not None:

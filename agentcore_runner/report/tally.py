@@ -6,7 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from agentcore_runner.core import events as ev
-from agentcore_runner.core.messages import AssistantMessage, Usage
+from agentcore_runner.core.compaction import CompactionEnd, CompactionStart
+from agentcore_runner.core.compactor import CompactionNote
+from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, Usage
 from agentcore_runner.core.stream import Retry
 from agentcore_runner.report.ending import Ending
 from agentcore_runner.report.result import (
@@ -36,25 +38,45 @@ class Tally:
         self._usage: dict[str, dict[str, int]] = {}
         self._clock = clock
         self._asked: float | None = None
+        self._answering = ""
+        self._summarising = ""
+        self._began = 0.0
 
     def on_event(self, event: ev.AgentEvent) -> None:
         """Count one event."""
         match event:
             case ev.MessageUpdateEvent():
                 if type(event.assistant_message_event) is Retry:
-                    self._on_retry(event.assistant_message_event)
+                    self._on_retry(event.assistant_message_event, self._answering)
             case ev.TurnStartEvent():
                 self.turns += 1
-            case ev.MessageStartEvent(message=AssistantMessage()):
+            case ev.MessageStartEvent(message=AssistantMessage() as message):
                 self._asked = self._clock()
+                self._answering = f"{message.provider}/{message.model}"
             case ev.MessageEndEvent(message=AssistantMessage() as message):
                 self._on_answer(message)
+            case ev.MessageEndEvent(message=ToolResultMessage() as message):
+                if message.usage is not None:
+                    self._add(f"tool/{message.tool_name}", message.usage)
             case ev.ToolExecutionStartEvent():
                 self.tool_calls += 1
             case ev.ToolExecutionEndEvent():
                 self.tool_ms += event.duration_ms
             case _:
                 pass
+
+    def on_note(self, note: CompactionNote) -> None:
+        """Count one step of a compaction."""
+        match note:
+            case CompactionStart():
+                self._summarising = note.model
+                self._began = self._clock()
+            case CompactionEnd():
+                self.model_s += self._clock() - self._began
+                if note.usage.total_tokens:
+                    self._add(note.model, note.usage)
+            case Retry():
+                self._on_retry(note, self._summarising)
 
     @property
     def usage(self) -> UsageSums:
@@ -96,7 +118,9 @@ class Tally:
         """The `provider/id` that answered last."""
         return f"{self.last.provider}/{self.last.model}" if self.last else None
 
-    def _on_retry(self, retry: Retry) -> None:
+    def _on_retry(self, retry: Retry, model: str) -> None:
+        if retry.usage is not None:
+            self._add(model, retry.usage)
         self.errors.append(
             RequestError(
                 kind=retry.kind,
@@ -124,11 +148,11 @@ class Tally:
                     reset_at=rfc3339(info.reset_at) if info.reset_at is not None else None,
                 )
             )
-        self._add(f"{message.provider}/{message.model}", message.usage)
         failed = message.stop_reason in ("error", "aborted") and message.usage.total_tokens == 0
-        self.cost_known = self.cost_known and (message.usage.cost is not None or failed)
+        self._add(f"{message.provider}/{message.model}", message.usage, free=failed)
 
-    def _add(self, key: str, usage: Usage) -> None:
+    def _add(self, key: str, usage: Usage, *, free: bool = False) -> None:
+        self.cost_known = self.cost_known and (usage.cost is not None or free)
         counts = self._usage.setdefault(key, dict.fromkeys(COUNTS, 0))
         for name in COUNTS:
             counts[name] += getattr(usage, name)

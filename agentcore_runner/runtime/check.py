@@ -9,8 +9,9 @@ from shutil import which
 import msgspec
 
 from agentcore_runner.definition.load import Loaded, check_agent
-from agentcore_runner.definition.problems import Problem, in_order
+from agentcore_runner.definition.problems import KeyPath, Problem, in_order
 from agentcore_runner.definition.types import AgentDefinition, BuiltinToolSpec, CommandToolSpec
+from agentcore_runner.definition.vocabulary import MODEL
 from agentcore_runner.errors import ConfigError
 from agentcore_runner.providers import catalog
 from agentcore_runner.runtime.model import model_settings
@@ -52,9 +53,9 @@ def require_valid(
 
 def exposed_keys(loaded: Loaded, definition: AgentDefinition) -> Iterator[Problem]:
     """Keys of model services that the file would hand to prompts and child processes."""
-    own = definition.model.api_key_env if definition.model else None
+    own = {spec.api_key_env for spec in loaded.models.values()}
     for index, name in enumerate(definition.env_expose):
-        if name in catalog.KEY_VARIABLES or name == own:
+        if name in catalog.KEY_VARIABLES or name in own:
             message = f"{name} holds the key of a model service, which prompts and tools never get"
             yield loaded.problem(
                 ("env", "expose", index), "key-exposed", message, "remove it from env.expose"
@@ -87,34 +88,34 @@ def missing(loaded: Loaded, place: tuple[str | int, ...], message: str) -> Probl
 
 
 def model_problems(loaded: Loaded, model: str | None, env: Mapping[str, str], cwd: Path) -> Iterator[Problem]:
-    """What is wrong with the file's own model, each at its key or at its line of the script; a flag's
+    """What is wrong with the file's own models, each at its key or at its line of the script; a flag's
     mistakes are a ConfigError that names the flag."""
-    if loaded.model is None and model is None:
-        return
-    settings = model_settings(loaded.model, model)
     directory = Path(loaded.path).absolute().parent
-    mistakes = catalog.model_mistakes(settings, env, cwd=cwd, agent_directory=directory)
     if model is not None:
+        settings = model_settings(loaded.models.get(MODEL), model)
+        mistakes = catalog.model_mistakes(settings, env, cwd=cwd, agent_directory=directory)
         if mistakes:
             raise ConfigError(f"--model {model}: {'; '.join(map(str, mistakes))}")
         return
-    for mistake in mistakes:
-        yield at_its_place(loaded, mistake)
-    if settings.api_key_env and not env.get(settings.api_key_env):
-        yield loaded.problem(
-            ("model", "api_key_env"),
-            "env-unset",
-            f"{settings.api_key_env} is not set",
-            "it holds the key of the model service",
-            severity="warning",
-        )
+    for place, spec in loaded.models.items():
+        settings = model_settings(spec, None)
+        for mistake in catalog.model_mistakes(settings, env, cwd=cwd, agent_directory=directory):
+            yield at_its_place(loaded, place, mistake)
+        if settings.api_key_env and not env.get(settings.api_key_env):
+            yield loaded.problem(
+                (*place, "api_key_env"),
+                "env-unset",
+                f"{settings.api_key_env} is not set",
+                "it holds the key of the model service",
+                severity="warning",
+            )
 
 
-def at_its_place(loaded: Loaded, mistake: catalog.Mistake) -> Problem:
-    """The problem that a mistake in the model stands for."""
+def at_its_place(loaded: Loaded, place: KeyPath, mistake: catalog.Mistake) -> Problem:
+    """The problem that a mistake in the model at this place stands for."""
     if mistake.file is not None:
         return Problem(
             file=mistake.file, line=mistake.line or 1, column=1, rule="script", message=mistake.message
         )
     key = mistake.key or ("id",)
-    return loaded.problem(("model", *key), "model", mistake.message)
+    return loaded.problem((*place, *key), "model", mistake.message)

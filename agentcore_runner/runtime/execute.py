@@ -9,6 +9,8 @@ from typing import TypeAlias
 import msgspec
 
 from agentcore_runner.core.agent import Agent
+from agentcore_runner.core.compaction import CompactionSettings, CompactionStart
+from agentcore_runner.core.compactor import CompactionNote, Compactor
 from agentcore_runner.core.events import AgentEvent, AgentStartEvent, MessageEndEvent
 from agentcore_runner.core.messages import UserMessage
 from agentcore_runner.core.tools import ToolExecutionMode
@@ -39,7 +41,7 @@ is then called once more with the result that says so."""
 class Execution:
     """One run of a plan, to be executed once. `lines` also gets every record's line; `deliver` gets the
     result before the last record is written; `leave` ends the process when a second signal finds the run
-    hanging. `said` is what is said to the agent after its prompt: the run
+    hanging. `watchers` hear of compactions. `said` is what is said to the agent after its prompt: the run
     lasts until that ends. `fault` is what went wrong in our own code, if anything did."""
 
     def __init__(
@@ -51,6 +53,7 @@ class Execution:
         lines: LineSink | None = None,
         deliver: Deliver | None = None,
         leave: Callable[[RunResult], None] | None = None,
+        watchers: tuple[Callable[[CompactionNote], None], ...] = (),
         said: AsyncIterator[Line] | None = None,
     ) -> None:
         """Raises TranscriptError when the record cannot be begun."""
@@ -61,6 +64,7 @@ class Execution:
         self._listeners = listeners
         self._deliver = deliver
         self._leave = leave
+        self._watchers = watchers
         self._said = said
         self._dialogue: Dialogue | None = None
         self._lost: RunnerError | None = None
@@ -151,6 +155,7 @@ class Execution:
             steering_mode=plan.definition.queue_mode.steering,
             follow_up_mode=plan.definition.queue_mode.follow_up,
             transform_context=guard.before_request,
+            compactor=self._compactor(),
             before_tool_call=guard.before_tool_call,
             prepare_next_turn=guard.prepare_next_turn,
             abort_grace_s=TOOL_GRACE_S,
@@ -163,6 +168,32 @@ class Execution:
         for text in plan.follow_ups:
             agent.follow_up(text)
         return agent
+
+    def _compactor(self) -> Compactor:
+        spec, writer = self.plan.definition.compaction, self.plan.providers[-1]
+        return Compactor(
+            CompactionSettings(
+                enabled=spec.enabled,
+                reserve_tokens=spec.reserve_tokens,
+                keep_recent_tokens=spec.keep_recent_tokens,
+            ),
+            now=unix_ms,
+            model=writer.model,
+            stream_fn=writer.stream,
+            on_note=self._on_note,
+        )
+
+    async def _on_note(self, note: CompactionNote) -> None:
+        self.tally.on_note(note)
+        if not isinstance(note, CompactionStart) and note.usage is not None:
+            self._guard.budget.count_usage(note.usage)
+        for watcher in self._watchers:
+            watcher(note)
+        waiting = self._record.on_note(note)
+        if waiting is not None:
+            await waiting
+        if isinstance(note, CompactionStart):
+            await self._record.sync()
 
     def _on_event(self, event: AgentEvent, agent: Agent) -> Awaitable[None] | None:
         self.tally.on_event(event)
@@ -189,9 +220,9 @@ class Execution:
             self.fault = self.fault or error
 
     async def _close_parts(self) -> None:
-        for close in (self.plan.children.aclose, self.plan.provider.aclose):
+        for part in self.plan.parts:
             try:
-                await close()
+                await part.aclose()
             except Exception as exc:
                 self.fault = self.fault or exc
 

@@ -31,22 +31,31 @@ def model_settings(spec: ModelSpec | None, override: str | None) -> ModelSetting
     return ModelSettings(**fields)
 
 
-def open_model(
+def open_models(
     definition: AgentDefinition,
     options: RunOptions,
     *,
     env: Mapping[str, str],
     cwd: Path,
     idle_timeout: float,
-) -> Provider:
-    """The model that will answer, ready to be asked. Raises ConfigError for one that cannot be."""
-    return open_provider(
-        model_settings(definition.model, options.model),
-        env=env,
-        cwd=cwd,
-        agent_directory=definition.directory,
-        idle_timeout=idle_timeout,
-        now=unix_ms,
+) -> tuple[Provider, ...]:
+    """The models of a run, ready to be asked: the one that answers first, the one that writes summaries last.
+    A flag's model does all the work, so that a run with a script asks nobody. Raises ConfigError for a model
+    that cannot be asked."""
+    settings = [model_settings(definition.model, options.model)]
+    compaction = definition.compaction
+    if compaction.model is not None and compaction.enabled and options.model is None:
+        settings.append(model_settings(compaction.model, None))
+    return tuple(
+        open_provider(
+            each,
+            env=env,
+            cwd=cwd,
+            agent_directory=definition.directory,
+            idle_timeout=idle_timeout,
+            now=unix_ms,
+        )
+        for each in settings
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agentcore_runner import __version__
+from agentcore_runner.definition.problems import KeyPath
+from agentcore_runner.definition.vocabulary import models_in
 from agentcore_runner.runtime.limits import as_record
 from agentcore_runner.runtime.plan import Plan
 from agentcore_runner.transcript.records import AgentRef, ModelRef
@@ -40,8 +42,16 @@ def run_started(plan: Plan) -> dict[str, Any]:
 
 
 def masked(resolved: dict[str, Any]) -> dict[str, Any]:
-    """The definition without the values of the model's headers, which may hold a token."""
-    model = resolved.get("model")
-    if not isinstance(model, dict) or "headers" not in model:
-        return resolved
-    return {**resolved, "model": {**model, "headers": dict.fromkeys(model["headers"], MASK)}}
+    """The definition without the values of the models' headers, which may hold a token."""
+    shown = resolved
+    for path, model in models_in(resolved).items():
+        if isinstance(model, dict) and "headers" in model:
+            hidden = {**model, "headers": dict.fromkeys(model["headers"], MASK)}
+            shown = with_value(shown, path, hidden)
+    return shown
+
+
+def with_value(data: dict[str, Any], path: KeyPath, value: Any) -> dict[str, Any]:
+    """A copy of the data with another value at the path."""
+    key, rest = str(path[0]), path[1:]
+    return {**data, key: with_value(data[key], rest, value) if rest else value}

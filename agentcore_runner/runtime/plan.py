@@ -26,7 +26,7 @@ from agentcore_runner.runtime.git import git_state
 from agentcore_runner.runtime.ground import Ground
 from agentcore_runner.runtime.inputs import resolve_inputs
 from agentcore_runner.runtime.limits import effective_limits
-from agentcore_runner.runtime.model import open_model, thinking_level
+from agentcore_runner.runtime.model import open_models, thinking_level
 from agentcore_runner.runtime.options import RunOptions
 from agentcore_runner.runtime.toolbox import build_tools, child_environment
 from agentcore_runner.tools.process import Children
@@ -34,7 +34,8 @@ from agentcore_runner.tools.process import Children
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A run that is ready to start. `clock` gives the seconds since its preparation began; `prompt` is the
-    first user message's content; `git` is the state of the agent file's repository."""
+    first user message's content; `git` is the state of the agent file's repository. the first of
+    `providers` answers, the last writes summaries."""
 
     run: str
     clock: Callable[[], float]
@@ -44,7 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     options: RunOptions
     cwd: Path
     inputs: dict[str, Any]
-    provider: Provider
+    providers: tuple[Provider, ...]
     thinking_level: ThinkingLevel
     system_prompt: str
     prompt: tuple[UserContent, ...]
@@ -62,10 +63,25 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         inside = self.transcript.is_relative_to(Path.cwd())
         return str(self.transcript.relative_to(Path.cwd()) if inside else self.transcript)
 
+    @property
+    def provider(self) -> Provider:
+        """The model that answers."""
+        return self.providers[0]
+
+    @property
+    def scripted(self) -> bool:
+        """Whether no model is asked at all."""
+        return all(provider.scripted for provider in self.providers)
+
+    @property
+    def parts(self) -> tuple[Children | Provider, ...]:
+        """What must be closed, in this order."""
+        return (self.children, *self.providers)
+
     async def aclose(self) -> None:
         """Let go of what the plan holds, if it was never run."""
-        await self.children.aclose()
-        await self.provider.aclose()
+        for part in self.parts:
+            await part.aclose()
 
 
 async def prepare(
@@ -86,7 +102,7 @@ async def prepare(
     level = thinking_level(definition, options)
     inputs = await aside(lambda: resolve_inputs(definition, options.inputs, options.stdin_text), control.stop)
     run = os.urandom(4).hex()
-    provider = open_model(definition, options, env=env, cwd=cwd, idle_timeout=limits.idle_timeout)
+    providers = open_models(definition, options, env=env, cwd=cwd, idle_timeout=limits.idle_timeout)
     children = Children(run, sole_parent=options.sole_parent)
     forget = control.hurry.on_abort(children.kill_now)
     transcript = transcript_path(definition, options, cwd, run)
@@ -115,11 +131,11 @@ async def prepare(
             clock=clock,
             definition=definition,
             git=git.result(),
-            warnings=[*warnings, *provider.warnings(level)],
+            warnings=[*warnings, *providers[0].warnings(level)],
             options=options,
             cwd=cwd,
             inputs=inputs,
-            provider=provider,
+            providers=providers,
             thinking_level=level,
             system_prompt=definition.system_prompt.render(variables) if definition.system_prompt else "",
             prompt=prompt,
@@ -131,7 +147,8 @@ async def prepare(
         )
     except BaseException:
         await children.aclose()
-        await provider.aclose()
+        for provider in providers:
+            await provider.aclose()
         raise
     finally:
         forget()

@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
+from agentcore_runner.core.compactor import CompactionNote
 from agentcore_runner.core.events import AgentEvent
 from agentcore_runner.core.signal import AbortSignal
 from agentcore_runner.errors import RunnerError, StdoutClosed, TranscriptError
@@ -54,6 +55,10 @@ class RunRecord:
     def on_event(self, event: AgentEvent) -> Awaitable[None] | None:
         """Record one agent event; the awaitable, if any, is a slow reader of standard output."""
         return self._recorder.on_event(event)
+
+    def on_note(self, note: CompactionNote) -> Awaitable[None] | None:
+        """Record one step of a compaction; the awaitable is as for events."""
+        return self._recorder.on_note(note)
 
     def write(self, record_type: type[rec.Record], **fields: Any) -> Awaitable[None] | None:
         """Record something of the runner's own."""

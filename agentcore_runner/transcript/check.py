@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import dropwhile
 
 from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, role_of
 from agentcore_runner.transcript import records as rec
@@ -35,6 +36,9 @@ class Checker:
         self._results: list[int] = []
         self._added: list[int] = []
         self._calls: dict[str, str] = {}
+        self._compacting = False
+        self._context: dict[int, str] = {}
+        """The messages that stand in the conversation by their records, with what each is."""
 
     def feed(self, line: Line) -> None:
         """Take the next line."""
@@ -87,6 +91,14 @@ class Checker:
                 self._message = record.role
             case rec.MessageEnd():
                 self._message_end(record)
+            case rec.CompactionStart():
+                self._expect(not self._compacting, "compaction_start inside a compaction")
+                self._expect(
+                    set(self._calls.values()) <= {"answered"}, "compaction_start before a call's result"
+                )
+                self._compacting = True
+            case rec.CompactionEnd():
+                self._compaction_end(record)
             case rec.ToolExecutionStart():
                 state = self._calls.get(record.tool_call_id)
                 self._expect(
@@ -108,6 +120,7 @@ class Checker:
             case rec.RunFinished():
                 self._finished = True
                 self._expect(not self._agent, "run_finished before agent_end")
+                self._expect(not self._compacting, "run_finished before compaction_end")
             case _:
                 pass
 
@@ -117,6 +130,7 @@ class Checker:
         self._expect(self._message == role, f"message_end of {role}, open is {self._message}")
         self._message = None
         self._added.append(record.seq)
+        self._context[record.seq] = role
         if isinstance(message, AssistantMessage):
             self._answers.append(record.seq)
             for call in message.tool_calls:
@@ -125,6 +139,20 @@ class Checker:
         elif isinstance(message, ToolResultMessage):
             self._step(message.tool_call_id, "ended", "answered")
             self._results.append(record.seq)
+
+    def _compaction_end(self, record: rec.CompactionEnd) -> None:
+        self._expect(self._compacting, "compaction_end without compaction_start")
+        self._compacting = False
+        if record.summary is None:
+            return
+        first = record.first_kept
+        self._expect(first is None or first in self._context, f"record {first} is not in the conversation")
+        kept = dict(dropwhile(lambda item: item[0] != first, self._context.items()))
+        starts = next(iter(kept.values()), None)
+        self._expect(starts != "toolResult", f"record {first}, a result, is parted from its call")
+        for each in record.replaced:
+            self._expect(kept.get(each.seq) == "toolResult", f"record {each.seq} is no result that was kept")
+        self._context = {record.seq: "compactionSummary"} | kept
 
     def _step(self, call_id: str, before: str, after: str) -> None:
         state = self._calls.get(call_id, "unknown")

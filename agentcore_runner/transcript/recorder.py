@@ -9,7 +9,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from agentcore_runner.core import compaction as comp
 from agentcore_runner.core import events as ev
+from agentcore_runner.core.compactor import CompactionNote
 from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, role_of
 from agentcore_runner.core.stream import Retry, TextDelta, ThinkingDelta, ToolCallDelta
 from agentcore_runner.report.result import RunResult
@@ -39,6 +41,8 @@ class Recorder:
         self._added: list[int] = []
         self._answer: int | None = None
         self._results: list[int] = []
+        self._context: list[int] = []
+        """The records of the conversation's messages; a summary's is that of its `compaction_end`."""
 
     def write(self, record_type: type[R], /, **fields: Any) -> Awaitable[None] | None:
         """Write one record of the runner's own."""
@@ -85,16 +89,50 @@ class Recorder:
             case ev.AgentEndEvent():
                 return self.write(rec.AgentEnd, messages=self._added)
 
+    def on_note(self, note: CompactionNote) -> Awaitable[None] | None:
+        """Record one step of a compaction."""
+        match note:
+            case comp.CompactionStart():
+                return self.write(rec.CompactionStart, **msgspec.structs.asdict(note))
+            case comp.CompactionEnd():
+                return self._on_compaction(note)
+            case Retry():
+                return self._on_retry(note)
+
+    def _on_compaction(self, note: comp.CompactionEnd) -> Awaitable[None] | None:
+        result = note.result
+        kept = self._context[len(self._context) - result.kept :] if result else []
+        replaced = result.replaced.items() if result else ()
+        if result is not None:
+            self._context = [self._seq, *kept]
+        return self.write(
+            rec.CompactionEnd,
+            reason=note.reason,
+            summary=result.summary if result else None,
+            first_kept=kept[0] if kept else None,
+            replaced=[rec.ReplacedResult(seq=kept[place], message=message) for place, message in replaced],
+            tokens_after=result.tokens_after if result else None,
+            usage=note.usage,
+            model=note.model,
+            aborted=note.aborted,
+            will_retry=note.will_retry,
+            error_message=note.error_message,
+        )
+
+    def _on_retry(self, retry: Retry) -> Awaitable[None] | None:
+        return self.write(
+            rec.RetryRecord,
+            attempt=retry.attempt,
+            delay_s=retry.delay_s,
+            status=retry.status,
+            reason=retry.reason,
+            usage=retry.usage or msgspec.UNSET,
+        )
+
     def _on_update(self, event: ev.MessageUpdateEvent) -> Awaitable[None] | None:
         piece = event.assistant_message_event
         if type(piece) is Retry:
-            return self.write(
-                rec.RetryRecord,
-                attempt=piece.attempt,
-                delay_s=piece.delay_s,
-                status=piece.status,
-                reason=piece.reason,
-            )
+            return self._on_retry(piece)
         if not self._partial or not isinstance(piece, TextDelta | ThinkingDelta | ToolCallDelta):
             return None
         kind = str(piece.__struct_config__.tag)
@@ -102,6 +140,7 @@ class Recorder:
 
     def _on_message(self, event: ev.MessageEndEvent) -> Awaitable[None] | None:
         self._added.append(self._seq)
+        self._context.append(self._seq)
         if isinstance(event.message, AssistantMessage):
             self._answer = self._seq
         elif isinstance(event.message, ToolResultMessage):

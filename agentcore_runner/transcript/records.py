@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from agentcore_runner.core.messages import AgentMessage
+from agentcore_runner.core.messages import AgentMessage, CompactionSummaryMessage, ToolResultMessage, Usage
 from agentcore_runner.report.result import RunResult
 
 VERSION = 1
@@ -136,12 +136,47 @@ class ToolExecutionEnd(Record, frozen=True, kw_only=True, tag="tool_execution_en
 
 class RetryRecord(Record, frozen=True, kw_only=True, tag="retry"):
     """A request failed and is made again: the deltas since the message's start are void. `attempt` is 1 for
-    the first failure, `status` null where no response came."""
+    the first failure, `status` null where no response came; `usage` is what the attempt used, where known."""
 
     attempt: int
     delay_s: float
     status: int | None
     reason: str
+    usage: Usage | UnsetType = UNSET
+
+
+class CompactionStart(Record, frozen=True, kw_only=True, tag="compaction_start"):
+    """The conversation is being made shorter; `model` (`provider/id`) is asked for the summary. `reason` is
+    `threshold` before a request that would not fit, `overflow` after one that the service refused, or
+    `manual`."""
+
+    reason: str
+    tokens_before: int
+    model: str
+
+
+class ReplacedResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in the conversation, from now on, for the result in record `seq`."""
+
+    seq: int
+    message: ToolResultMessage
+
+
+class CompactionEnd(Record, frozen=True, kw_only=True, tag="compaction_end"):
+    """`summary` now stands for every message before `first_kept`, the `seq` of a `message_end`, or for all of
+    them where that is null; tool results in `replaced` were shortened. Without a `summary` nothing changed,
+    and `error_message` says why. The requests to `model` used `usage`."""
+
+    reason: str
+    summary: CompactionSummaryMessage | None
+    first_kept: int | None
+    replaced: list[ReplacedResult]
+    tokens_after: int | None
+    usage: Usage
+    model: str
+    aborted: bool
+    will_retry: bool
+    error_message: str | None
 
 
 class QueueUpdate(Record, frozen=True, kw_only=True, tag="queue_update"):
@@ -194,6 +229,8 @@ AnyRecord: TypeAlias = (
     | ToolExecutionUpdate
     | ToolExecutionEnd
     | RetryRecord
+    | CompactionStart
+    | CompactionEnd
     | QueueUpdate
     | LimitWarning
     | Warning

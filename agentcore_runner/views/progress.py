@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from agentcore_runner.core import events as ev
+from agentcore_runner.core.compaction import CompactionEnd
+from agentcore_runner.core.compactor import CompactionNote
 from agentcore_runner.core.messages import AssistantMessage, TextContent
 from agentcore_runner.core.stream import Retry
 from agentcore_runner.core.tools import AgentToolResult
@@ -68,7 +70,19 @@ class Progress:
                 name = self._labels.get(event.tool_name, event.tool_name)
                 self._line(f"  {name} {word} in {event.duration_ms / 1000:.1f} s{why}", DIM)
             case ev.MessageUpdateEvent(assistant_message_event=Retry() as retry):
-                self._line(f"  retry in {retry.delay_s:.1f} s: {retry.reason}", YELLOW)
+                self._line(retry_line(retry), YELLOW)
+            case _:
+                pass
+
+    def on_note(self, note: CompactionNote) -> None:
+        """Show how a compaction ended, and what was asked again for it."""
+        match note:
+            case CompactionEnd(result=None):
+                self.warn(f"the conversation could not be made shorter: {note.error_message}")
+            case CompactionEnd(result=result) if self._per_turn and result is not None:
+                self._line(compacted_line(result.tokens_before, result.tokens_after), DIM)
+            case Retry():
+                self._line(retry_line(note), YELLOW)
             case _:
                 pass
 
@@ -109,6 +123,16 @@ def turn_line(turn: int, message: AssistantMessage, elapsed: float) -> str:
     tools = ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in counts.items())
     did = f"called {tools}" if tools else f"ended with {message.stop_reason!r}"
     return f"turn {turn}: {did}; {message.usage.total_tokens:,} tokens, {elapsed:.1f} s"
+
+
+def retry_line(retry: Retry) -> str:
+    """Why a request is made again, and when."""
+    return f"  retry in {retry.delay_s:.1f} s: {retry.reason}"
+
+
+def compacted_line(before: int, after: int) -> str:
+    """How much shorter a conversation became."""
+    return f"compacted: about {before:,} tokens became {after:,}"
 
 
 def final_line(result: RunResult, *, scripted: bool) -> str:

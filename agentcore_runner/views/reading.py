@@ -17,6 +17,7 @@ from agentcore_runner.core.messages import (
 )
 from agentcore_runner.transcript import records as rec
 from agentcore_runner.transcript.reader import Line
+from agentcore_runner.views.progress import compacted_line
 from agentcore_runner.words import counted
 
 RESULT_LINES = 12
@@ -61,6 +62,8 @@ def record_text(record: rec.AnyRecord) -> Iterator[str]:
         case rec.RetryRecord():
             status = f"status {record.status}" if record.status else "no response"
             yield f"[retry {record.attempt} after {record.delay_s:.1f} s, {status}: {record.reason}]"
+        case rec.CompactionEnd():
+            yield from compaction_text(record)
         case rec.Warning():
             yield f"[warning: {record.message}]"
         case rec.LimitWarning():
@@ -98,6 +101,15 @@ def message_text(record: rec.MessageEnd) -> Iterator[str]:
             yield from block(title, "\n".join(parts), RESULT_LINES)
         case other:
             yield from block(role_of(other), json_text(other))
+
+
+def compaction_text(record: rec.CompactionEnd) -> Iterator[str]:
+    """What became of the older part of the conversation."""
+    if record.summary is None:
+        yield f"[compaction failed, nothing was changed: {record.error_message}]"
+        return
+    yield f"[{compacted_line(record.summary.tokens_before, record.tokens_after or 0)}, {record.reason}]"
+    yield from block("summary", record.summary.summary)
 
 
 def answer(message: AssistantMessage) -> Iterator[str]:

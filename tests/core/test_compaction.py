@@ -102,6 +102,14 @@ def test_the_summary_of_the_last_compaction_is_where_the_next_one_goes_on_from()
     assert cut(messages, 8) == Cut(begin=1, turn=3, end=3, previous=SUMMARY)
 
 
+def test_an_oldest_message_that_is_too_large_alone_is_what_is_cut_off() -> None:
+    huge, small = user("a" * 4000), user("a" * 400)
+
+    assert place(cut([huge, answer("b"), user("c")], 500)) == (0, 0, 1)
+    assert place(cut([SUMMARY, huge, answer("b"), user("c")], 500)) == (1, 1, 2)
+    assert cut([small, answer("b"), user("c")], 500) is None
+
+
 @pytest.mark.parametrize(
     "messages",
     [[], [user()], [SUMMARY], [SUMMARY, user("a" * 4000)], [answer(call("1")), result("1", "y" * 4000)]],
@@ -196,9 +204,9 @@ def test_invariant_9_a_tail_begins_at_a_valid_cut_point_and_no_result_loses_its_
     found = cut(messages, keep)
 
     if found is None:
-        later = messages[2:] if messages[:1] == [SUMMARY] else messages[1:]
-        points = [message for message in later if not isinstance(message, ToolResultMessage)]
-        assert not points or sum(map(message_tokens, later)) < keep
+        new = messages[1:] if messages[:1] == [SUMMARY] else messages
+        points = [message for message in new[1:] if not isinstance(message, ToolResultMessage)]
+        assert not points or max(message_tokens(new[0]), sum(map(message_tokens, new[1:]))) < keep
         return
     tail = messages[found.end :]
     assert found.begin <= found.turn <= found.end and found.begin < found.end

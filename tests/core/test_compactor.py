@@ -144,7 +144,7 @@ def test_a_conversation_that_reaches_the_threshold_goes_on_from_a_summary() -> N
     run(it.prompts(*[LONG] * 5))
 
     (start, end) = it.notes
-    assert start == CompactionStart(reason="threshold", tokens_before=3030)
+    assert start == CompactionStart(reason="threshold", tokens_before=3030, model="test/tiny")
     assert isinstance(end, CompactionEnd) and end.result is not None
     assert (end.reason, end.model, end.error_message, end.will_retry) == (
         "threshold",
@@ -346,7 +346,7 @@ def test_row_24_reported_usage_decides_before_the_estimate_does() -> None:
 
     run(it.prompts("one", "two"))
 
-    assert it.notes[0] == CompactionStart(reason="threshold", tokens_before=3529)
+    assert it.notes[0] == CompactionStart(reason="threshold", tokens_before=3529, model="test/tiny")
 
 
 def test_row_25_a_manual_compaction_aborts_the_run_and_waits_for_its_end() -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from agentcore_runner.core.compaction import CompactionSettings
 from agentcore_runner.definition import types
 from agentcore_runner.definition.document import parse
 from agentcore_runner.definition.schema import SCHEMA_FILE, agent_schema, value_errors
@@ -49,6 +50,7 @@ PAIRS = {
     "BuiltinToolSpec": SCHEMA["$defs"]["builtin_tool"],
     "CommandToolSpec": SCHEMA["$defs"]["command_tool"],
     "Limits": SCHEMA["$defs"]["limits"],
+    "CompactionSpec": SCHEMA["$defs"]["compaction"],
     "TranscriptSpec": SCHEMA["$defs"]["transcript"],
 }
 
@@ -81,6 +83,9 @@ def test_choices_of_schema_and_types_are_the_same() -> None:
     assert set(defs["queue_mode_name"]["enum"]) == set(get_args(types.QueueModeName))
     assert defs["limits"]["properties"]["max_turns"]["default"] == types.Limits().max_turns
     assert defs["limits"]["properties"]["max_repeated_calls"]["default"] == types.Limits().max_repeated_calls
+    for name in ("enabled", "reserve_tokens", "keep_recent_tokens"):
+        written = defs["compaction"]["properties"][name]["default"]
+        assert written == getattr(types.CompactionSpec(), name) == getattr(CompactionSettings(), name)
     assert tuple(defs["command_tool"]["properties"]["ok_exit_codes"]["default"]) == (0,)
 
 

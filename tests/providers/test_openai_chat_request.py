@@ -231,6 +231,15 @@ def test_openai_itself_is_spoken_to_in_its_own_words() -> None:
     assert "max_tokens" not in asked
 
 
+@pytest.mark.parametrize(("own", "asked_for", "sent"), [(None, 5, 5), (7, 5, 5), (5, 7, 5), (7, None, 7)])
+def test_the_smaller_cap_on_the_answer_is_sent(own: int | None, asked_for: int | None, sent: int) -> None:
+    options = StreamOptions(signal=AbortSignal(), max_output_tokens=asked_for)
+
+    asked = request(max_output_tokens=own).body(context(user("hi")), options)
+
+    assert asked["max_tokens"] == sent
+
+
 def test_compat_and_extra_body_have_the_last_word() -> None:
     compat = {"max_tokens_field": "max_completion_tokens", "supports_reasoning_effort": True,
               "supports_usage_in_streaming": False}  # fmt: skip
