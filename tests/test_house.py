@@ -27,7 +27,10 @@ TEXTS = [
 ]
 MODULE_LINES, FUNCTION_LINES = 350, 70
 HEAVY = {"click", "httpx", "jinja2", "jsonschema", "yaml"}
-README_TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/python -m pytest"
+README_TESTS = """\
+python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/python -m pytest
+.venv/bin/pip install -q -e '.[node]' && .venv/bin/python -m pytest -m node
+"""
 
 
 def name_of(path: Path) -> str:
@@ -113,12 +116,12 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
 def test_contributing_gives_a_reason_for_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["test"], *extras["check"]]
+    wanted = [*project["dependencies"], *extras["test"], *extras["check"], *extras["node"]]
 
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Dependencies")[2]
     told = re.findall(r"^\| `([\w-]+)` \| \S", text, re.MULTILINE)
 
-    assert told == [re.split(r"[<>=!~ ]", requirement)[0] for requirement in wanted]
+    assert told == [re.split(r"[<>=!~ \[]", requirement)[0] for requirement in wanted]
 
 
 def test_readme_contributing_and_ci_set_up_and_test_alike() -> None:
@@ -126,7 +129,10 @@ def test_readme_contributing_and_ci_set_up_and_test_alike() -> None:
         (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md", ".ci/run")
     )
 
-    steps = [step.replace(".venv/bin/", "").replace(" .venv", "") for step in README_TESTS.split(" && ")]
+    steps = [
+        step.replace(".venv/bin/", "").replace(" .venv", "")
+        for step in re.split(" && |\n", README_TESTS.strip())
+    ]
 
     assert README_TESTS in readme
     assert README_TESTS in contributing

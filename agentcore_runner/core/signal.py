@@ -15,6 +15,7 @@ class AbortSignal:
 
     @property
     def aborted(self) -> bool:
+        """Whether the signal is set."""
         return self.reason is not None
 
     def abort(self, reason: str = "abort") -> None:

@@ -36,6 +36,7 @@ class AgentState:
 
     @property
     def tools(self) -> tuple[AgentTool, ...]:
+        """What the model is offered."""
         return self._tools
 
     @tools.setter
@@ -44,6 +45,7 @@ class AgentState:
 
     @property
     def messages(self) -> list[AgentMessage]:
+        """The conversation so far; it grows while a run is in progress."""
         return self._messages
 
     @messages.setter
