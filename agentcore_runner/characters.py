@@ -21,8 +21,27 @@ def mended(value: Any) -> Any:
         case str():
             return mend(value)
         case dict():
-            return {mended(key): mended(item) for key, item in value.items()}
+            return {mend(key) if isinstance(key, str) else key: mended(item) for key, item in value.items()}
         case list() | tuple():
             return [mended(item) for item in value]
         case _:
             return value
+
+
+class Halves:
+    """Mends a text that arrives in pieces: half a character at the end of one waits for the next."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    @property
+    def pending(self) -> bool:
+        """Whether half a character waits."""
+        return bool(self._half)
+
+    def feed(self, piece: str) -> str:
+        """What of the text is whole by now, and was not given before."""
+        text, self._half = self._half + piece, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return mend(text)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentcore_runner.characters import mend, mended
+from agentcore_runner.characters import Halves, mend, mended
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -39,3 +39,13 @@ def test_every_string_in_plain_data_is_mended() -> None:
     data = {"a\ud83d": ["\udc00 b", ("\ud83d\ude00", 1, None)], "n": {"x": 1.5, "y": True}}
 
     assert mended(data) == {"a\ufffd": ["\ufffd b", ["😀", 1, None]], "n": {"x": 1.5, "y": True}}
+
+
+@given(st.lists(st.text(st.sampled_from(["a", "é", "\ud83d", "\ude00", "😀"]), max_size=3), max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_pieces_are_mended_as_the_whole_is(pieces: list[str]) -> None:
+    halves = Halves()
+
+    given_out = "".join([halves.feed(piece) for piece in pieces])
+
+    assert given_out + ("\ufffd" if halves.pending else "") == mend("".join(pieces))

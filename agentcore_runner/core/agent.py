@@ -28,11 +28,14 @@ from agentcore_runner.core.tools import AgentContext, AgentTool, ToolExecutionMo
 
 
 class _Busy:
-    """A run in progress: how to abort it, and how to learn that it is over."""
+    """A run in progress: how to abort it, and how to learn that it is over. It may be a compaction, after
+    which a run is wanted where something was submitted."""
 
     def __init__(self) -> None:
         self.signal = AbortSignal()
         self.idle = asyncio.Event()
+        self.compacting = False
+        self.wanted = False
 
 
 class Agent:
@@ -137,9 +140,12 @@ class Agent:
         """Say something whatever the agent is doing; returns at once, with what becomes of it.
 
         While a run is in progress, `steer` goes to its next request and the others follow up when it would
-        end; after an abort they wait. Nobody is running: a run starts in the background, which
-        `wait_for_idle()` waits for. Needs a running event loop."""
+        end; after an abort they wait. What comes during `compact()` starts a run when that is done. Nobody is
+        running: a run starts in the background, which `wait_for_idle()` waits for. Raises RuntimeError where
+        no event loop is running."""
+        asyncio.get_running_loop()
         if self._busy is not None:
+            self._busy.wanted = True
             return self.steer(prompt, images) if kind == "steer" else self.follow_up(prompt, images)
         if kind == "prompt":
             normal = normalize_prompt_input(prompt, images, timestamp=self._now())
@@ -175,14 +181,17 @@ class Agent:
             await self._busy.idle.wait()
 
     async def compact(self, instructions: str | None = None) -> Compacted:
-        """Replace the older part of the conversation by a summary, now; a run in progress is aborted first.
-        `instructions` say what the summary is to look at. Raises CompactionError when there is nothing to
-        compact or no summary could be had, RuntimeError for an agent without a compactor."""
+        """Replace the older part of the conversation by a summary, now; a run in progress is aborted first,
+        a compaction in progress is waited for. `instructions` say what the summary is to look at. Raises
+        CompactionError when there is nothing to compact or no summary could be had, RuntimeError for an agent
+        without a compactor."""
         if self.compactor is None:
             raise RuntimeError("cannot compact: give the agent a compactor")
-        self.abort("compaction")
+        if self._busy is not None and not self._busy.compacting:
+            self.abort("compaction")
         await self.wait_for_idle()
         busy = self._begin()
+        busy.compacting = True
         try:
             request = cfg.FitRequest(
                 context=self._context(),
@@ -197,6 +206,8 @@ class Agent:
             return compacted
         finally:
             self._settle(busy)
+            if busy.wanted and not busy.signal.aborted and (pending := self._next_queued()):
+                self._start((), pending)
 
     def reset(self) -> None:
         """Forget the conversation and the queues. Raises RuntimeError while a run is in progress."""
@@ -220,8 +231,9 @@ class Agent:
         self, queue: MessageQueue, message: str | AgentMessage, images: Sequence[ImageContent]
     ) -> Disposition:
         (normal,) = normalize_prompt_input(message, images, timestamp=self._now())
-        running = self._busy is not None and not self._busy.signal.aborted
-        return Disposition(id=queue.add(normal).id, status="queued" if running else "waiting")
+        busy = self._busy
+        delivers = busy is not None and not busy.signal.aborted and (busy.wanted or not busy.compacting)
+        return Disposition(id=queue.add(normal).id, status="queued" if delivers else "waiting")
 
     def _next_queued(self) -> Drain:
         return self.steering.drain() or self.follow_ups.drain()
@@ -267,10 +279,12 @@ class Agent:
         return added
 
     async def _fit_context(self, request: cfg.FitRequest) -> list[AgentMessage] | None:
+        before = self.state.messages
         compacted = await self.compactor.fit(request) if self.compactor else None
         if compacted is None:
             return None
-        self.state.messages = compacted.messages
+        if self.state.messages is before:  # else somebody has assigned others in the meantime
+            self.state.messages = compacted.messages
         return compacted.messages
 
     def _context(self) -> AgentContext:

@@ -35,8 +35,8 @@ async def ask(
     now: Callable[[], int],
     on_retry: Callable[[Retry], Awaitable[None]],
 ) -> AssistantMessage:
-    """The answer to one text, without tools. A failure or an abort is an answer with that stop reason; what
-    else the stream raises is raised. `now` gives Unix milliseconds."""
+    """The answer to one text, without tools. A failure or an abort, and whatever the stream raises, is an
+    answer with that stop reason. `now` gives Unix milliseconds."""
     partial = Partial(model, now())
     user = UserMessage(content=(TextContent(text=text),), timestamp=now())
     context = LlmContext(system_prompt=system_prompt, messages=[user])
@@ -50,6 +50,9 @@ async def ask(
         return partial.message("aborted")
     except ProviderError as exc:
         return partial.message("error", exc.info)
+    except Exception as exc:
+        text = f"the model's stream function raised {type(exc).__name__}: {exc}"
+        return partial.message("error", ErrorInfo(kind="internal", message=text))
     finally:
         with contextlib.suppress(Exception):  # the answer is here: what its stream leaves behind is its own
             await close_in_time(stream, ABORT_GRACE_S)

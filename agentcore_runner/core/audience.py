@@ -54,8 +54,6 @@ class Audience:
             if waiting is not None:
                 await waiting
         except (Exception, asyncio.CancelledError) as exc:
-            if isinstance(exc, asyncio.CancelledError) and cancelled_from_outside():
-                raise
             failure = exc
         rest = self._tell(event, iter(self._listeners))
         if rest is not None:
@@ -77,12 +75,16 @@ class Audience:
     async def _wait_and_tell(
         self, event: AgentEvent, waiting: Awaitable[None], listeners: Iterator[Sink]
     ) -> None:
+        cancelled: asyncio.CancelledError | None = None
         try:
             await waiting
         except (Exception, asyncio.CancelledError) as exc:
             if isinstance(exc, asyncio.CancelledError) and cancelled_from_outside():
-                raise
-            self._report(exc, "listener")
+                cancelled = exc  # of the run: the others are to hear the event all the same
+            else:
+                self._report(exc, "listener")
         rest = self._tell(event, listeners)
         if rest is not None:
             await rest
+        if cancelled is not None:
+            raise cancelled

@@ -77,14 +77,15 @@ async def summarise_branch(
 
 
 def newest(path: Sequence[AgentMessage], most: float) -> list[AgentMessage]:
-    """The newest messages of at most so many tokens, oldest first and without tool results."""
+    """The newest messages of at most so many tokens, and the newest one in any case; oldest first and without
+    tool results."""
     kept: list[AgentMessage] = []
     taken = 0.0
     for message in reversed(path):
         if isinstance(message, ToolResultMessage):
             continue
         size = message_tokens(message)
-        if taken + size > most:
+        if kept and taken + size > most:
             if isinstance(message, CompactionSummaryMessage | BranchSummaryMessage) and (
                 taken < NEARLY_FULL * most
             ):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from agentcore_runner.core.compaction import CompactionNote, CompactionStart
 from agentcore_runner.core.events import AgentEvent, MessageEndEvent, MessageUpdateEvent, TurnEndEvent
 from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, Usage
 from agentcore_runner.core.stream import Retry
@@ -78,13 +79,20 @@ class Budget:
                 self.count_usage(answer.usage)
                 self._count_calls(answer)
             case MessageEndEvent(message=ToolResultMessage() as result):
-                if result.usage is not None and result.tool_call_id not in self._counted_live:
+                counted = result.tool_call_id in self._counted_live
+                self._counted_live.discard(result.tool_call_id)
+                if result.usage is not None and not counted:
                     self.count_usage(result.usage)
             case TurnEndEvent():
                 for level in self._levels():
                     level.turns += 1
             case _:
                 pass
+
+    def on_note(self, note: CompactionNote) -> None:
+        """Count what one step of a compaction used, as the `on_note` of a Compactor or a part of it."""
+        if not isinstance(note, CompactionStart) and note.usage is not None:
+            self.count_usage(note.usage)
 
     def count_usage(self, usage: Usage) -> None:
         """Count what a request beside the events used, such as one for a summary."""
@@ -94,7 +102,12 @@ class Budget:
 
     def allows_call(self, tool_call_id: str) -> bool:
         """Whether this call of the answer at hand is within `max_tool_calls`."""
-        position = self._batch[tool_call_id]
+        position = self._batch.get(tool_call_id)
+        if position is None:
+            raise RuntimeError(
+                f"the budget has not heard of call {tool_call_id!r}: have the agent tell it its events "
+                "(subscribe `budget.on_event`)"
+            )
         return all(
             level.limits.max_tool_calls is None or before + position < level.limits.max_tool_calls
             for level, before in self._before_batch

@@ -23,6 +23,7 @@ from agentcore_runner.core.messages import (
     Value,
 )
 from agentcore_runner.core.results import shortened
+from agentcore_runner.core.stream import Retry
 
 Reason: TypeAlias = Literal["threshold", "overflow", "manual"]
 
@@ -42,11 +43,19 @@ class CompactionSettings(Value, frozen=True, kw_only=True):
     reserve_tokens: int = 16_384
     keep_recent_tokens: int = 20_000
 
+    def __post_init__(self) -> None:
+        if not (self.reserve_tokens >= 0 and self.keep_recent_tokens >= 0):
+            raise ValueError(
+                f"reserve_tokens and keep_recent_tokens are at least 0, found {self.reserve_tokens} "
+                f"and {self.keep_recent_tokens}"
+            )
+
 
 class Room(Value, frozen=True, kw_only=True):
-    """The settings applied to a window, in tokens."""
+    """The settings applied to a window, in tokens. `base` is what every request has: system prompt, tools."""
 
     window: int
+    base: int
     reserve: int
     keep: int
 
@@ -54,6 +63,11 @@ class Room(Value, frozen=True, kw_only=True):
     def threshold(self) -> int:
         """The most tokens that a request may have without a compaction before it."""
         return self.window - self.reserve
+
+    @property
+    def summary(self) -> int:
+        """The most tokens for a summary, so that with what is kept it leaves as much again to grow into."""
+        return max(1, min(int(0.8 * self.reserve), (self.threshold - self.base - self.keep) // 2))
 
 
 class Cut(Value, frozen=True, kw_only=True):
@@ -102,13 +116,17 @@ class CompactionEnd(Value, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-def room_for(settings: CompactionSettings, window: int) -> Room:
-    """The settings in a window of so many tokens: at least half of it is for requests, and at most half of
-    that for what is kept."""
-    reserve = min(settings.reserve_tokens, window // 2)
-    return Room(
-        window=window, reserve=reserve, keep=min(settings.keep_recent_tokens, (window - reserve) // 2)
-    )
+CompactionNote: TypeAlias = CompactionStart | CompactionEnd | Retry
+"""A step of a compaction; `Retry` is a request for a summary that is made again."""
+
+
+def room_for(settings: CompactionSettings, window: int, base: int = 0) -> Room:
+    """The settings in a window of so many tokens: at least half of what the base leaves of it is for the
+    conversation, and at most half of that for what is kept."""
+    free = max(window - base, 0)
+    reserve = min(settings.reserve_tokens, free // 2)
+    keep = min(settings.keep_recent_tokens, (free - reserve) // 2)
+    return Room(window=window, base=base, reserve=reserve, keep=keep)
 
 
 def is_overflow(answer: AssistantMessage, window: int, max_tokens: int) -> bool:

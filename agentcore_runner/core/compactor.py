@@ -11,6 +11,7 @@ from agentcore_runner.core import summary as say
 from agentcore_runner.core.compaction import (
     Compacted,
     CompactionEnd,
+    CompactionNote,
     CompactionSettings,
     CompactionStart,
     Cut,
@@ -22,19 +23,20 @@ from agentcore_runner.core.compaction import (
     is_overflow,
     room_for,
 )
-from agentcore_runner.core.config import FitRequest
+from agentcore_runner.core.config import FitRequest, OnError
 from agentcore_runner.core.estimate import Meter, message_tokens
 from agentcore_runner.core.messages import AgentMessage, CompactionSummaryMessage
 from agentcore_runner.core.model import Model
-from agentcore_runner.core.stream import Retry, StreamFn
+from agentcore_runner.core.stream import StreamFn
 from agentcore_runner.core.summarise import ABORTED, Summariser, Task
 from agentcore_runner.errors import CompactionError
 
+NEARLY_FULL = 0.9
+"""A conversation that has so much of the threshold after a compaction would be compacted again at once."""
 SMALLEST_WINDOW = 1000
 COOLDOWN_REQUESTS = 5
 LONGEST_COOLDOWN = 40
 
-CompactionNote: TypeAlias = CompactionStart | CompactionEnd | Retry
 OnNote: TypeAlias = Callable[[CompactionNote], Awaitable[None] | None]
 
 
@@ -42,8 +44,9 @@ class Compactor:
     """Fits one conversation into its model's window, before each request and after one that was too long.
 
     `model` and its `stream_fn` write the summaries, by default those of the conversation. `on_note` hears
-    that a compaction starts and how it ended, and of requests that were made again. After a failure the next
-    five requests go without an attempt, then ten, up to forty. `now` gives Unix milliseconds.
+    that a compaction starts and how it ended, and of requests that were made again; what it raises goes to
+    `on_error`. After a failure the next five requests go without an attempt, then ten, up to forty; five too
+    where little was gained. `now` gives Unix milliseconds.
     """
 
     def __init__(
@@ -54,13 +57,16 @@ class Compactor:
         model: Model | None = None,
         stream_fn: StreamFn | None = None,
         on_note: OnNote | None = None,
+        on_error: OnError | None = None,
     ) -> None:
         self.settings = settings
         self._now = now
         self._model = model
         self._stream_fn = stream_fn
         self._on_note = on_note
+        self._on_error = on_error
         self._meter = Meter()
+        self._measured = ""
         self._windows: dict[str, int] = {}
         self._failures = 0
         self._cooldown = 0
@@ -70,7 +76,7 @@ class Compactor:
         `request.answer`, whether that overflowed decides."""
         if not self.settings.enabled:
             return None
-        tokens = self._meter.measure(request.context)
+        tokens = self._measure(request)
         if request.answer is not None:
             return await self._after(request, tokens)
         if tokens <= self._room(request.model).threshold or self._cut(request) is None:
@@ -83,8 +89,17 @@ class Compactor:
     async def compact(self, request: FitRequest, instructions: str | None = None) -> Compacted:
         """The conversation compacted now, whatever its size; `instructions` say what the summary is to look
         at. Raises CompactionError when there is nothing to compact or no summary could be had."""
+        return await self._make("manual", request, self._measure(request), instructions)
+
+    def _measure(self, request: FitRequest) -> int:
+        """Tokens of the request; what one model reported says nothing about another."""
+        key = request.model.key
+        if key != self._measured:
+            self._meter, self._measured = Meter(), key
         tokens = self._meter.measure(request.context)
-        return await self._make("manual", request, tokens, instructions)
+        if key in self._windows:
+            self._windows[key] = max(self._windows[key], self._meter.reported)
+        return tokens
 
     async def _after(self, request: FitRequest, tokens: int) -> Compacted | None:
         """What can be done about an answer that may have overflowed."""
@@ -93,7 +108,8 @@ class Compactor:
         if not is_overflow(answer, self._room(model).window, model.max_tokens):
             return None
         if answer.error is not None:
-            # The service has a smaller window than we were told, if this was too much for it.
+            # The service has a smaller window than we were told, if this was too much for it: local servers
+            # often have, and would refuse all that is a little shorter. A larger report corrects it.
             known = self._windows.get(model.key, model.context_window)
             self._windows[model.key] = max(min(known, tokens), SMALLEST_WINDOW)
         return await self._try("overflow", request, tokens)
@@ -102,10 +118,12 @@ class Compactor:
         try:
             compacted = await self._make(reason, request, tokens, None)
         except CompactionError:
-            self._failures += 1
-            self._cooldown = min(COOLDOWN_REQUESTS * 2 ** (self._failures - 1), LONGEST_COOLDOWN)
+            if not request.signal.aborted:
+                self._failures += 1
+                self._cooldown = min(COOLDOWN_REQUESTS * 2 ** (self._failures - 1), LONGEST_COOLDOWN)
             return None
-        self._failures = self._cooldown = 0
+        gained = compacted.tokens_after <= NEARLY_FULL * self._room(request.model).threshold
+        self._failures, self._cooldown = 0, 0 if gained else COOLDOWN_REQUESTS
         return compacted
 
     async def _make(
@@ -118,6 +136,7 @@ class Compactor:
         end = CompactionEnd(reason=reason, model=model)
         try:
             compacted = await self._compacted(request, writer, tokens, instructions)
+            self._meter.restart(compacted.messages)
             end = msgspec.structs.replace(end, result=compacted, will_retry=reason == "overflow")
             return compacted
         except BaseException as exc:
@@ -136,20 +155,22 @@ class Compactor:
             raise CompactionError("there is nothing to compact: the newest messages are all there is")
         messages, room = request.context.messages, self._room(request.model)
         history = messages[cut.begin : cut.turn]
-        before = say.without_files(cut.previous.summary) if cut.previous else None
+        before = say.without_files(cut.previous) if cut.previous else None
         about = prefix = None
         if history:
             task = Task(
                 messages=history,
                 first=say.NEW,
                 update=say.UPDATE,
-                most=int(0.8 * room.reserve),
+                most=room.summary,
                 previous=before,
             )
             about = await writer.summarise(task, instructions)
         if cut.turn < cut.end:
             begun = messages[cut.turn : cut.end]
-            task = Task(messages=begun, first=say.PREFIX, update=say.PREFIX_UPDATE, most=room.reserve // 2)
+            task = Task(
+                messages=begun, first=say.PREFIX, update=say.PREFIX_UPDATE, most=max(1, room.summary // 2)
+            )
             prefix = await writer.summarise(task, instructions)
         files = files_of(messages[cut.begin : cut.end], cut.previous.details if cut.previous else None)
         summary = CompactionSummaryMessage(
@@ -195,7 +216,9 @@ class Compactor:
         return find_cut(request.context.messages, self._meter.sums, keep)
 
     def _room(self, model: Model) -> Room:
-        return room_for(self.settings, self._windows.get(model.key, model.context_window))
+        """What the model's window leaves: that of the conversation's model has the system prompt in it."""
+        base = self._meter.calibrated(0) if model.key == self._measured else 0
+        return room_for(self.settings, self._windows.get(model.key, model.context_window), base)
 
     def _writer(self, request: FitRequest) -> Summariser:
         model = self._model or request.model
@@ -212,7 +235,12 @@ class Compactor:
         )
 
     async def _note(self, note: CompactionNote) -> None:
-        if self._on_note is not None:
+        if self._on_note is None:
+            return
+        try:
             waiting = self._on_note(note)
             if waiting is not None:
                 await waiting
+        except Exception as exc:
+            if self._on_error is not None:
+                self._on_error(exc, "on_note")

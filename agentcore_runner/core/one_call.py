@@ -36,6 +36,8 @@ async def prepare_tool_call(
     try:
         raw = call.arguments if tool.prepare_arguments is None else tool.prepare_arguments(call.arguments)
         args = validate_tool_arguments(tool, raw)
+        if run.signal.aborted:  # nobody is asked about a call that will not run
+            return results.ABORTED
         return await _unless_objected(run, answer, PreparedToolCall(tool_call=call, tool=tool, args=args))
     except HookError as exc:
         run.report(exc.error, exc.hook)

@@ -11,9 +11,9 @@ from agentcore_runner.core.budget import Spent as Spent
 from agentcore_runner.core.calls import execute_tool_calls as execute_tool_calls
 from agentcore_runner.core.compaction import Compacted as Compacted
 from agentcore_runner.core.compaction import CompactionEnd as CompactionEnd
+from agentcore_runner.core.compaction import CompactionNote as CompactionNote
 from agentcore_runner.core.compaction import CompactionSettings as CompactionSettings
 from agentcore_runner.core.compaction import CompactionStart as CompactionStart
-from agentcore_runner.core.compactor import CompactionNote as CompactionNote
 from agentcore_runner.core.compactor import Compactor as Compactor
 from agentcore_runner.core.compactor import OnNote as OnNote
 from agentcore_runner.core.config import AfterHook as AfterHook
@@ -81,6 +81,7 @@ from agentcore_runner.core.messages import UsageCost as UsageCost
 from agentcore_runner.core.messages import UserContent as UserContent
 from agentcore_runner.core.messages import UserMessage as UserMessage
 from agentcore_runner.core.messages import role_of as role_of
+from agentcore_runner.core.model import CostTier as CostTier
 from agentcore_runner.core.model import Model as Model
 from agentcore_runner.core.model import ModelCost as ModelCost
 from agentcore_runner.core.model import ThinkingLevel as ThinkingLevel

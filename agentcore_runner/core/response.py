@@ -108,10 +108,11 @@ async def _ask(run: Run) -> AssistantMessage:
     """The answer to a request with the context as it is."""
     run.partial = Partial(run.model, run.config.now())
     run.call_ids.begin()
-    if run.signal.aborted:
-        return aborted(run.partial.message())
-    context = await _llm_context(run)
-    return await _listen(run, context)
+    if not run.signal.aborted:
+        context = await _llm_context(run)
+        if not run.signal.aborted:  # the hooks take their time, and may abort
+            return await _listen(run, context)
+    return aborted(run.partial.message())
 
 
 async def _llm_context(run: Run) -> LlmContext:

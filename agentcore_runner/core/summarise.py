@@ -70,13 +70,14 @@ class Summariser:
         waiting = deque(say.pieces(say.as_text(task.messages), most))
         summary = task.previous
         while waiting:
-            piece = waiting.popleft()
+            piece, *rest = say.pieces([waiting.popleft()], most)
+            waiting.extendleft(reversed(rest))
             instructions = task.first if summary is None else task.update
             answer = await self._ask(say.question(piece, instructions, summary, focus), cap)
             size = text_tokens(piece)
             if answer.error is not None and answer.error.kind == "overflow" and size > SMALLEST_PIECE:
-                most = size / 2
-                waiting.extendleft(reversed(list(say.pieces([piece], most))))
+                most = size / 2  # for all that are still to come, too
+                waiting.appendleft(piece)
                 continue
             summary = self._text_of(answer, cap)
         if summary is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -12,6 +13,7 @@ from agentcore_runner.core.messages import (
     AgentMessage,
     AssistantMessage,
     CompactionDetails,
+    CompactionSummaryMessage,
     ImageContent,
     TextContent,
     ThinkingContent,
@@ -77,9 +79,14 @@ BRANCH_UPDATE = (
 )
 
 
+END_TAG = re.compile(r"</(conversation|previous-summary)", re.I)
+"""What material might end itself with, to be read as instructions."""
+BROKEN_TAG = r"<\\/\1"
+
+
 def question(text: str, task: str, previous: str | None = None, focus: str | None = None) -> str:
     """The user message of a request for a summary of `text`."""
-    parts = [f"<conversation>\n{text}\n</conversation>"]
+    parts = [f"<conversation>\n{END_TAG.sub(BROKEN_TAG, text)}\n</conversation>"]
     if previous is not None:
         parts.append(f"<previous-summary>\n{previous}\n</previous-summary>")
     parts.append(task)
@@ -103,11 +110,10 @@ def with_files(summary: str, files: CompactionDetails) -> str:
     return summary
 
 
-def without_files(summary: str) -> str:
-    """The summary without its lists of files, which are kept beside it."""
-    for tag in ("\n\n<modified-files>\n", "\n\n<read-files>\n"):
-        summary = summary.rpartition(tag)[0] or summary
-    return summary
+def without_files(message: CompactionSummaryMessage) -> str:
+    """The summary without the lists of files that `with_files` put after it: they are kept beside it."""
+    lists = with_files("", message.details) if message.details else ""
+    return message.summary.removesuffix(lists)
 
 
 def as_text(messages: Iterable[AgentMessage]) -> Iterator[str]:

@@ -452,6 +452,14 @@ def test_the_next_turn_can_be_another() -> None:
     assert len(it.state.messages) == 4
 
 
+def test_what_is_queued_while_the_next_turn_is_prepared_goes_into_it() -> None:
+    it = agent(says(call("A")), says("ok"), prepare_next_turn=lambda _: it.steer("wait") and None)
+
+    run(it.prompt("hi"))
+
+    assert texts(it.stream_fn.contexts[1].messages)[-1] == "user: wait"
+
+
 def test_stopping_after_a_turn_leaves_the_queues_alone() -> None:
     async def enough(turn: TurnContext) -> bool:
         return len(turn.tool_results) == 1
@@ -542,6 +550,17 @@ def test_what_is_submitted_starts_a_run_or_joins_the_one_in_progress() -> None:
         "user: b", "assistant done: two",
         "user: d", "assistant done: three",
     ]  # fmt: skip
+
+
+def test_submitting_where_no_event_loop_runs_changes_nothing() -> None:
+    it = agent(says("hi"))
+
+    for kind in ("prompt", "steer"):
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            it.submit("a", kind=kind)  # type: ignore[arg-type]
+
+    assert (it.state.is_streaming, it.queued) == (False, ())
+    assert texts(run(it.prompt("b"))) == ["user: b", "assistant done: hi"]
 
 
 def test_what_waited_since_an_abort_goes_before_what_is_submitted_later() -> None:

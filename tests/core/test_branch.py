@@ -128,6 +128,16 @@ def test_a_summary_on_the_path_may_be_larger_than_what_is_left(kind: AgentMessag
     assert newest([user("old"), kind, last], room / 0.89) == [kind, last]
     assert newest([user("old"), kind, last], room / 0.91) == [last]
     assert newest([user("old"), user("word " * 100), last], room / 0.89) == [last]
+    assert newest([kind, last], 1) == [last]
+
+
+def test_a_newest_message_that_is_too_large_is_looked_at_in_pieces() -> None:
+    script = Script(*[says(f"part {n}") for n in range(99)])
+
+    summary = summarised([user("start"), user("x" * 40_000)], script)
+
+    assert len(script.contexts) > 3
+    assert summary.message.summary == f"part {len(script.contexts) - 1}"
 
 
 def test_an_empty_branch_and_a_failed_request_say_so() -> None:

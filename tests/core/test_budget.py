@@ -1,6 +1,9 @@
 from typing import Any
 
+import pytest
+
 from agentcore_runner.core.budget import Budget, BudgetLimits, Spent
+from agentcore_runner.core.compaction import CompactionEnd, CompactionStart
 from agentcore_runner.core.events import MessageEndEvent, MessageUpdateEvent, TurnEndEvent
 from agentcore_runner.core.messages import (
     AssistantMessage,
@@ -182,3 +185,30 @@ def test_each_limit_warns_once_at_eighty_percent() -> None:
     assert nothing == []
     assert [spent.name for spent in it.warnings()] == ["max_turns", "timeout"]
     assert it.warnings() == []
+
+
+def test_a_call_that_has_its_own_budget_is_counted_live_once() -> None:
+    it = budget(max_tokens=1000)
+    result = ToolResultMessage(tool_call_id="0", tool_name="ask", content=(), timestamp=0, usage=used(500, 0))
+
+    it.nested(BudgetLimits(), Clock(), tool_call_id="0")
+    it.on_event(MessageEndEvent(message=result))
+    first = it.tokens
+    it.on_event(MessageEndEvent(message=result))
+
+    assert (first, it.tokens) == (0, 500)
+
+
+def test_what_a_compaction_used_counts() -> None:
+    it = budget(max_tokens=1000)
+
+    it.on_note(CompactionStart(reason="manual", tokens_before=9, model="p/m"))
+    it.on_note(Retry(attempt=1, delay_s=0, status=None, reason="lost", usage=used(7, 0)))
+    it.on_note(CompactionEnd(reason="manual", model="p/m", usage=used(20, 0.5)))
+
+    assert (it.tokens, it.cost_usd) == (27, 0.5)
+
+
+def test_a_budget_that_hears_nothing_says_so() -> None:
+    with pytest.raises(RuntimeError, match=r"subscribe `budget.on_event`"):
+        budget().allows_call("1")

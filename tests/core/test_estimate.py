@@ -100,6 +100,38 @@ def test_usage_from_before_a_compaction_says_nothing_about_what_is_left() -> Non
     assert after == 510
 
 
+def test_a_report_that_leaves_out_what_was_cached_says_nothing() -> None:
+    meter = Meter()
+
+    measured = meter.measure(context(user("q" * 4000), answered("a" * 400, input=3, output=100)))
+
+    assert meter.ratio == 1.0
+    assert measured == 1108
+
+
+def test_what_is_added_to_the_offer_counts_beside_what_was_reported() -> None:
+    meter = Meter()
+    messages = (user("q" * 4000), answered("a", input=1000, output=10))
+
+    before = meter.measure(context(*messages))
+    after = meter.measure(msgspec.structs.replace(context(*messages), system_prompt="s" * 4000))
+
+    assert (before, after - before) == (1010, round(1000 * meter.ratio))
+
+
+def test_after_a_compaction_of_its_own_a_meter_needs_no_clock() -> None:
+    meter = Meter()
+    summary = CompactionSummaryMessage(summary="short", tokens_before=90_000, timestamp=0)
+    old, new = answered("a" * 4000, input=9000), answered("b", input=1500, output=10)
+
+    meter.restart((summary, old))
+    meter.measure(context(summary, old))
+    unreported = meter.reported
+    meter.measure(context(summary, old, new))
+
+    assert (unreported, meter.reported) == (0, 1510)
+
+
 def test_a_report_that_counts_something_else_corrects_only_so_far() -> None:
     meter = Meter()
 
@@ -119,4 +151,7 @@ def test_a_growing_conversation_is_measured_like_a_fresh_one_and_looked_at_once(
         grown = meter.measure(context(*messages, system_prompt="be good"))
         assert grown == Meter().measure(context(*messages, system_prompt="be good"))
 
-    assert meter.measure(context(*messages[:5])) == Meter().measure(context(*messages[:5]))
+    fresh = Meter()
+    for each in (meter, fresh):
+        each.measure(context(*messages[:5]))
+    assert (meter.sums, meter.reported) == (fresh.sums, fresh.reported)

@@ -90,6 +90,28 @@ def test_an_abort_during_tools_ends_the_run_without_another_request() -> None:
     assert len(it.stream_fn.contexts) == 1
 
 
+@pytest.mark.parametrize("hook", ["transform_context", "convert_to_llm"])
+def test_an_abort_while_the_request_is_prepared_keeps_it_from_being_made(hook: str) -> None:
+    async def abort(messages: list[Any], *_: object) -> list[Any]:
+        await asyncio.sleep(0)
+        it.abort()
+        return messages
+
+    it = agent(says("hello"), **{hook: abort})
+
+    assert texts(run(it.prompt("hi"))) == ["user: hi", "assistant aborted: "]
+    assert it.stream_fn.contexts == []
+
+
+def test_nobody_is_asked_about_a_call_that_an_abort_stopped_at_its_start() -> None:
+    asked = []
+    it = agent(says(call("A")), before_tool_call=asked.append)
+    it.subscribe(lambda event: it.abort() if label(event) == "tool_execution_start A" else None)
+
+    assert texts(run(it.prompt("hi")))[-1] == "result A: Operation aborted"
+    assert asked == []
+
+
 @pytest.mark.parametrize("mode", [None, ToolExecutionMode.SEQUENTIAL])
 def test_calls_that_an_abort_kept_from_starting_get_results(mode: ToolExecutionMode | None) -> None:
     waiting = Waiting()
@@ -245,6 +267,39 @@ def test_a_listener_that_raises_changes_nothing() -> None:
     assert heard_loud.labels == heard_quiet.labels
     assert heard_loud.errors[-2:] == [("listener", "agent_end"), ("listener", "later agent_end")]
     assert len(heard_loud.errors) == 2 * len(heard_loud.events)
+
+
+@pytest.mark.parametrize("slow", ["sink", "listener"])
+def test_an_event_whose_hearing_is_cancelled_is_heard_by_the_other_listeners(slow: str) -> None:
+    reached = asyncio.Event()
+
+    async def hear(event: ev.AgentEvent) -> None:
+        if label(event) == "message_end user":
+            reached.set()
+            await asyncio.Event().wait()
+
+    it = agent(says("hello"), sink=hear if slow == "sink" else None)
+    if slow == "listener":
+        it.subscribe(hear)
+    heard = Heard(it)
+
+    async def scenario() -> None:
+        running = asyncio.create_task(it.prompt("hi"))
+        await reached.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    run(scenario())
+
+    assert heard.labels[2:] == [
+        "message_start user",
+        "message_end user",
+        "message_start assistant",
+        "message_end assistant aborted",
+        "turn_end 0",
+        "agent_end",
+    ]
 
 
 def test_the_record_comes_before_the_listeners_and_its_failure_aborts_the_run() -> None:

@@ -30,3 +30,9 @@ def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
     line = encode_line({"a\ud83d": ["\udc00 b", {"c": ("\ud800",)}]})
 
     assert json.loads(line) == {"a\ufffd": ["\ufffd b", {"c": ["\ufffd"]}]}
+
+
+def test_what_json_cannot_hold_stands_there_as_python_shows_it() -> None:
+    line = encode_line({"error": ValueError("x"), None: {(1, 2): {3}}, "half": "\ud800"})
+
+    assert json.loads(line) == {"error": "ValueError('x')", "None": {"(1, 2)": [3]}, "half": "\ufffd"}
