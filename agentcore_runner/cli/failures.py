@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import signal
 import sys
 import traceback
 from pathlib import Path
@@ -11,35 +10,17 @@ from typing import Any
 
 import click
 
+from agentcore_runner.cli.early import EARLY, Interrupted
 from agentcore_runner.errors import SIGNALS, ConfigError, ExitCode, RunnerError
 
 READER_GONE = (errno.EPIPE, errno.EBADF)
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Interrupted(BaseException):
-    """A signal came before there was a run to stop."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-        self.code = SIGNALS[name]
-
-
-def catch_signals() -> None:
-    """Until a run has handlers of its own, INT, TERM and HUP end the process with their exit codes."""
-
-    def stop(number: int, _: Any) -> None:
-        raise Interrupted(signal.Signals(number).name)
-
-    for name in SIGNALS:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), stop)
-
-
 def report_failure(error: BaseException, args: list[str]) -> int:
     """Print what went wrong for people and, where a machine-readable result was asked for, a whole result;
     give back the exit code."""
+    EARLY.leave_at_once()
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         print(error.format_message(), file=sys.stderr)
         return ExitCode.config_invalid

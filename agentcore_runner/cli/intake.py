@@ -14,7 +14,7 @@ from agentcore_runner.errors import ConfigError
 from agentcore_runner.runtime.dialogue import Command, Line, Mistake
 
 READER = "--input-format jsonl"
-MOST_AHEAD = 64 * 1024 * 1024
+MOST_AHEAD = 1024 * 1024
 """Bytes that are read before the run, where so many are there: somebody may never stop writing."""
 MOST_WAITING = 8
 """Pieces of input that may wait for the event loop before the reading thread has to."""

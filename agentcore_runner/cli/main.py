@@ -115,9 +115,11 @@ def occupy_standard_streams() -> None:
 
 def run_command(args: list[str]) -> int:
     """Run the command line and give back the exit code."""
-    from agentcore_runner.cli.failures import catch_signals, report_failure
+    from agentcore_runner.cli.early import EARLY
 
-    catch_signals()
+    EARLY.catch()
+    from agentcore_runner.cli.failures import report_failure
+
     try:
         code: Any = cli.main(args=args, prog_name="agentcore-run", standalone_mode=False)
         return int(code or 0)

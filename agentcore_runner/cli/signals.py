@@ -7,6 +7,7 @@ import signal
 import sys
 from typing import Any
 
+from agentcore_runner.cli.early import EARLY
 from agentcore_runner.cli.main import leave
 from agentcore_runner.errors import SIGNALS
 from agentcore_runner.runtime.control import Control
@@ -36,6 +37,8 @@ def handle_signals(control: Control, stuck: Stuck) -> None:
     signal.signal(signal.SIGALRM, alarm)
     for name in SIGNALS:
         signal.signal(getattr(signal, name), interrupt)
+    for name in EARLY.came:
+        interrupt(getattr(signal, name), None)
 
 
 class Stuck:

@@ -171,7 +171,7 @@ def test_a_stream_that_drops_keeps_the_partial_text_apart(project: Project) -> N
 def test_a_dead_stream_ends_after_the_idle_limit(project: Project) -> None:
     replies = [Reply([chunk({"content": "Hal"}), Hang()]), text_reply("Hallo")]
 
-    done, _ = ask(project, replies, limits="limits: {idle_timeout: 300ms}\n")
+    done, _ = ask(project, replies, limits="limits: {idle_timeout: 1s}\n")
 
     assert outcome(done) == (0, "completed", "Hallo")
     assert len(done.of_type("retry")) == 1

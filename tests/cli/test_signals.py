@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -368,3 +369,46 @@ def test_every_command_tells_a_lost_reader_from_a_full_disk(
     )
 
     assert (done.returncode, b"Traceback" in done.stderr) == (code, False)
+
+
+SLOW_IMPORT = """
+import builtins, os, signal, sys
+real = builtins.__import__
+def slow(name, *args, **kwargs):
+    module = real(name, *args, **kwargs)
+    if name == {module!r} and not slow.sent:
+        slow.sent = True
+        os.kill(os.getpid(), signal.SIGTERM)
+        if {again!r}:
+            os.kill(os.getpid(), signal.SIGTERM)
+    return module
+slow.sent = False
+builtins.__import__ = slow
+sys.argv = ["agentcore-run", "agent.yaml", "go", "-o", "result.json"]
+from agentcore_runner.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["asyncio", "msgspec", "yaml", "agentcore_runner.core.agent"])
+@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+def test_a_signal_while_modules_are_loaded_ends_as_any_other(
+    project: Project, module: str, again: bool
+) -> None:
+    code = SLOW_IMPORT.format(module=module, again=again)
+
+    child = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=project.folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+
+    assert child.returncode == 143
+    assert "Traceback" not in child.stderr
+    assert "never awaited" not in child.stderr
+    if not again:
+        assert json.loads((project.folder / "result.json").read_text())["exit"]["code"] == 143
