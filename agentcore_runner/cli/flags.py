@@ -28,6 +28,7 @@ def options_from(flags: Mapping[str, Any], stdin: Stdin, intake: Intake | None) 
         inputs=inputs_from(flags, stdin),
         attachments=flags["attachments"],
         model=flags["model"],
+        models_file=flags["models_file"],
         thinking_level=flags["thinking_level"],
         cwd=flags["cwd"],
         limits={name: flags[name] for name in LIMIT_FLAGS if flags[name] is not None},

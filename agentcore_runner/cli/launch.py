@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from agentcore_runner.cli.deliver import Delivery
-from agentcore_runner.cli.failures import Interrupted
+from agentcore_runner.cli.early import EARLY, Interrupted
 from agentcore_runner.cli.flags import options_from
 from agentcore_runner.cli.intake import Intake
 from agentcore_runner.cli.main import leave
@@ -35,6 +35,7 @@ def run_flags(flags: Mapping[str, Any]) -> int:
     stdin = Stdin(flags["stdin_timeout"])
     intake = Intake(stdin) if flags["input_format"] == "jsonl" else None
     options = options_from(flags, stdin, intake)
+    EARLY.held = True  # until the event loop is there: then the run has handlers of its own
     return asyncio.run(execute(flags, options, stdin, intake))
 
 

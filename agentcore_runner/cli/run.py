@@ -60,6 +60,7 @@ prompt_options = options(
 )  # fmt: skip
 override_options = options(
     click.option("--model", metavar="PROVIDER/ID", help="The model instead of the file's."),
+    click.option("--models-file", type=FILE, metavar="FILE", help="Your own models, prices and providers."),
     click.option("--thinking-level", metavar="LEVEL",
                  type=click.Choice(["off", "minimal", "low", "medium", "high", "xhigh", "max"]),
                  help="off, minimal, low, medium, high, xhigh or max."),

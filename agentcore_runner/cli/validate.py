@@ -24,7 +24,13 @@ from agentcore_runner.words import counted
     help="How problems are printed.",
 )
 @click.option("--model", metavar="PROVIDER/ID", help="The model a run would be given.")
-def command(agents: tuple[str, ...], form: str, model: str | None) -> int:
+@click.option(
+    "--models-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The models, prices and providers a run would be given.",
+)
+def command(agents: tuple[str, ...], form: str, model: str | None, models_file: Path | None) -> int:
     """Check AGENT.yaml files as a run would, without sending or spending anything.
 
     Exit code 0 when there is no error, 2 otherwise; warnings do not count. Problems go to standard error in
@@ -34,7 +40,7 @@ def command(agents: tuple[str, ...], form: str, model: str | None) -> int:
 
     problems: list[Any] = []
     for agent in agents:
-        problems += problems_of(agent, model, os.environ, Path.cwd())[1]
+        problems += problems_of(agent, model, os.environ, Path.cwd(), models_file)[1]
     printed(problems, form, len(agents))
     failed = any(problem.severity == "error" for problem in problems)
     return ExitCode.config_invalid if failed else ExitCode.completed

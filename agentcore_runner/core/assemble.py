@@ -98,7 +98,9 @@ class Assembler:
             case TextEnd(content_index=index):
                 blocks[index] = TextContent(text=event.content, text_signature=event.signature)
             case ThinkingEnd(content_index=index):
-                blocks[index] = ThinkingContent(thinking=event.content, thinking_signature=event.signature)
+                blocks[index] = ThinkingContent(
+                    thinking=event.content, thinking_signature=event.signature, redacted=event.redacted
+                )
             case ToolCallEnd(content_index=index):
                 blocks[index] = event.tool_call
             case Start() | Retry():

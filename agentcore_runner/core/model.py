@@ -20,18 +20,37 @@ class ThinkingLevel(enum.StrEnum):
     MAX = "max"
 
 
-class ModelCost(Value, frozen=True, kw_only=True):
-    """USD per million tokens."""
+class CostTier(Value, frozen=True, kw_only=True):
+    """USD per million tokens, for requests of more than `input_tokens_above` tokens, cached ones included."""
 
+    input_tokens_above: int
     input: float = 0.0
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
 
 
+class ModelCost(Value, frozen=True, kw_only=True):
+    """USD per million tokens. Where a request is long enough for one of the `tiers`, that of the highest
+    threshold holds for all of it."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+    tiers: tuple[CostTier, ...] = ()
+
+    def rates(self, prompt_tokens: int) -> ModelCost | CostTier:
+        """The prices for a request of so many tokens."""
+        reached = [tier for tier in self.tiers if prompt_tokens > tier.input_tokens_above]
+        return max(reached, key=lambda tier: tier.input_tokens_above) if reached else self
+
+
 class Model(Value, frozen=True, kw_only=True):
     """A model behind an API. `cost` is None when no price is known; `compat` holds what its server needs
-    to be spoken to differently."""
+    to be spoken to differently. `thinking_levels` says what the API is told for a level: its word, or tokens;
+    None is a level that the model does not have. A level that is missing is told as the API has it, but
+    `xhigh` and `max` exist only where they are named."""
 
     id: str
     name: str
@@ -43,6 +62,7 @@ class Model(Value, frozen=True, kw_only=True):
     cost: ModelCost | None = None
     context_window: int = 128_000
     max_tokens: int = 16_384
+    thinking_levels: dict[str, str | int | None] = {}
     compat: dict[str, Any] = {}
 
     @property
@@ -51,11 +71,33 @@ class Model(Value, frozen=True, kw_only=True):
         return f"{self.provider}/{self.id}"
 
 
+def supported_levels(model: Model) -> tuple[ThinkingLevel, ...]:
+    """The levels that a model has, least first."""
+    if not model.reasoning:
+        return (ThinkingLevel.OFF,)
+    named = model.thinking_levels
+    usual = {level.value: level.value for level in ThinkingLevel if level not in _ONLY_WHERE_NAMED}
+    return tuple(level for level in ThinkingLevel if (usual | named).get(level.value) is not None)
+
+
+def nearest_level(model: Model, level: ThinkingLevel) -> ThinkingLevel:
+    """The level itself where the model has it, else the next higher one, else the next lower one."""
+    levels, order = supported_levels(model), list(ThinkingLevel)
+    if level in levels or not levels:
+        return level
+    higher = [each for each in levels if order.index(each) > order.index(level)]
+    return higher[0] if higher else levels[-1]
+
+
+_ONLY_WHERE_NAMED = (ThinkingLevel.XHIGH, ThinkingLevel.MAX)
+
+
 def priced(usage: Usage, cost: ModelCost | None) -> Usage:
     """The usage with its cost in USD filled in, or unchanged where no price is known."""
     if cost is None:
         return usage
     million = 1_000_000
+    rates = cost.rates(usage.input + usage.cache_read + usage.cache_write)
     return Usage(
         input=usage.input,
         output=usage.output,
@@ -63,9 +105,9 @@ def priced(usage: Usage, cost: ModelCost | None) -> Usage:
         cache_write=usage.cache_write,
         reasoning=usage.reasoning,
         cost=UsageCost(
-            input=usage.input * cost.input / million,
-            output=usage.output * cost.output / million,
-            cache_read=usage.cache_read * cost.cache_read / million,
-            cache_write=usage.cache_write * cost.cache_write / million,
+            input=usage.input * rates.input / million,
+            output=usage.output * rates.output / million,
+            cache_read=usage.cache_read * rates.cache_read / million,
+            cache_write=usage.cache_write * rates.cache_write / million,
         ),
     )

@@ -59,12 +59,14 @@ class ThinkingDelta(Value, frozen=True, kw_only=True, tag="thinking_delta", tag_
     delta: str
 
 
-class ThinkingEnd(Value, frozen=True, kw_only=True, tag="thinking_end", tag_field="type"):
-    """The whole thinking; `signature` becomes the block's `thinking_signature`."""
+class ThinkingEnd(Value, frozen=True, kw_only=True, omit_defaults=True, tag="thinking_end", tag_field="type"):
+    """The whole thinking; `signature` becomes the block's `thinking_signature`. Of `redacted` thinking there
+    is nothing but that."""
 
     content_index: int
     content: str
     signature: str | None = None
+    redacted: bool = False
 
 
 class ToolCallStart(Value, frozen=True, kw_only=True, tag="toolcall_start", tag_field="type"):
@@ -145,12 +147,16 @@ class LlmContext(msgspec.Struct, frozen=True, kw_only=True):
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to ask. `deadline` is in the event loop's clock: no retry may wait beyond it. `max_output_tokens`
-    caps this answer below the model's own cap."""
+    caps this answer below the model's own cap; `thinking_budget`, in tokens, stands in place of the level.
+    `session_id` is the same for all requests of a conversation: by it an API that keeps
+    what it has read finds it again."""
 
     thinking_level: ThinkingLevel = ThinkingLevel.OFF
+    thinking_budget: int | None = None
     signal: AbortSignal
     deadline: float | None = None
     max_output_tokens: int | None = None
+    session_id: str | None = None
 
 
 StreamFn: TypeAlias = Callable[[Model, LlmContext, StreamOptions], AsyncIterator[AssistantMessageEvent]]

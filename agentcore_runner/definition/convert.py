@@ -16,16 +16,19 @@ from agentcore_runner.definition.problems import KeyPath
 from agentcore_runner.definition.scalars import parse_duration, parse_size
 from agentcore_runner.definition.template import Template
 from agentcore_runner.definition.types import (
+    USUAL_REASONS,
     AgentDefinition,
     BuiltinToolSpec,
     CommandToolSpec,
     CompactionSpec,
     ContextItem,
     CostSpec,
+    FallbackSpec,
     InputSpec,
     Limits,
     ModelSpec,
     QueueModes,
+    ThinkingSpec,
     TranscriptSpec,
 )
 
@@ -34,6 +37,8 @@ LIMIT_PARSERS = {
     "idle_timeout": parse_duration,
     "max_tool_output": parse_size,
 }
+
+FALLBACK_KEYS = ("on", "thinking_level")
 
 
 def definition_of(
@@ -53,7 +58,9 @@ def definition_of(
         metadata=data.get("metadata", {}),
         inputs={name: input_spec(spec) for name, spec in data.get("inputs", {}).items()},
         model=model_spec(data["model"]) if "model" in data else None,
-        thinking_level=data.get("thinking_level"),
+        thinking=thinking_spec(data.get("thinking_level")),
+        thinking_unsupported=data.get("thinking_unsupported", "clamp"),
+        fallback=tuple(fallback_spec(each) for each in data.get("fallback", ())),
         env_expose=tuple(data.get("env", {}).get("expose", ())),
         context=tuple(
             context_item(item, ("context", index), templates, files)
@@ -92,8 +99,9 @@ def input_spec(spec: dict[str, Any]) -> InputSpec:
 
 
 def model_spec(model: str | dict[str, Any]) -> ModelSpec:
-    """The model, from either form."""
-    settings: dict[str, Any] = {"id": model} if isinstance(model, str) else dict(model)
+    """The model, from either form; what only a fallback says of one is left out."""
+    written = {"id": model} if isinstance(model, str) else model
+    settings: dict[str, Any] = {key: value for key, value in written.items() if key not in FALLBACK_KEYS}
     settings["provider"], _, settings["id"] = settings["id"].partition("/")
     if "cost" in settings:
         settings["cost"] = CostSpec(**settings["cost"])
@@ -101,6 +109,24 @@ def model_spec(model: str | dict[str, Any]) -> ModelSpec:
         if name in settings:
             settings[name] = int(settings[name])
     return ModelSpec(**settings)
+
+
+def thinking_spec(written: str | dict[str, Any] | None) -> ThinkingSpec | None:
+    """How much a model may think, from either form."""
+    if isinstance(written, dict):
+        return ThinkingSpec(budget_tokens=int(written["budget_tokens"]))
+    return None if written is None else ThinkingSpec(level=written)  # type: ignore[arg-type]
+
+
+def fallback_spec(written: str | dict[str, Any]) -> FallbackSpec:
+    """A model that may go on, from either form."""
+    if isinstance(written, str):
+        return FallbackSpec(model=model_spec(written))
+    return FallbackSpec(
+        model=model_spec(written),
+        thinking=thinking_spec(written.get("thinking_level")),
+        on=frozenset(written.get("on", USUAL_REASONS)),
+    )
 
 
 def context_item(

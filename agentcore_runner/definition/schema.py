@@ -171,7 +171,11 @@ def _hint(violation: Violation, text: str | None, path: KeyPath) -> str | None:
     if isinstance(value, str) and violation.rule == "type" and value.strip().isdigit():
         # Without quotes it is a text because of its leading zero.
         return f"write {int(value)}, without the leading zero" if text else "remove the quotes"
-    if path[-1:] == ("model",) and isinstance(value, str) and "provider/id" in violation.wanted:
+    if (
+        (path[-1:] == ("model",) or path[:1] == ("fallback",))
+        and isinstance(value, str)
+        and "provider/id" in violation.wanted
+    ):
         return "the part before the first '/' names the provider"
     return None
 

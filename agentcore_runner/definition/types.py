@@ -59,6 +59,30 @@ class ModelSpec(Part, frozen=True, kw_only=True):
     extra_body: dict[str, Any] = {}
 
 
+FallbackReason: TypeAlias = Literal[
+    "overloaded", "rate_limit", "network", "model_not_found", "auth", "context_overflow", "refused"
+]
+USUAL_REASONS: frozenset[FallbackReason] = frozenset(
+    ("overloaded", "rate_limit", "network", "model_not_found")
+)
+
+
+class ThinkingSpec(Part, frozen=True, kw_only=True):
+    """One of the two is set: a level, or tokens."""
+
+    level: ThinkingLevelName | None = None
+    budget_tokens: int | None = None
+
+
+class FallbackSpec(Part, frozen=True, kw_only=True):
+    """A model that goes on where another failed for one of the reasons in `on`; without `thinking` it thinks
+    as the first."""
+
+    model: ModelSpec
+    thinking: ThinkingSpec | None = None
+    on: frozenset[FallbackReason] = USUAL_REASONS
+
+
 class ContextItem(Part, frozen=True, kw_only=True):
     """Something gathered before the first turn. Exactly one of `command` (an argv of templates over
     `inputs` and `env`), `file` (absolute path) and `text` is set; `max_tokens` caps the text; `untrusted`
@@ -151,7 +175,9 @@ class AgentDefinition(Part, frozen=True, kw_only=True):
     metadata: dict[str, Any] = {}
     inputs: dict[str, InputSpec] = {}
     model: ModelSpec | None = None
-    thinking_level: ThinkingLevelName | None = None
+    thinking: ThinkingSpec | None = None
+    thinking_unsupported: Literal["clamp", "error"] = "clamp"
+    fallback: tuple[FallbackSpec, ...] = ()
     env_expose: tuple[str, ...] = ()
     context: tuple[ContextItem, ...] = ()
     system_prompt: Template | None = None

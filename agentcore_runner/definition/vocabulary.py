@@ -18,8 +18,9 @@ MOST_GUESSES = 100
 
 # Keys of the format that this version does not act on, by the place they belong to.
 LATER = {
-    "": "extends fallback thinking_unsupported secrets permissions output gates hooks profiles",
+    "": "extends secrets permissions output gates hooks profiles",
     "model": "retry",
+    "fallback[]": "retry",
     "inputs.*": "secret",
     "limits": "max_tokens max_cost_usd scope unpriced_model on_limit",
     "transcript": "redact",
@@ -28,7 +29,6 @@ LATER = {
 MODEL: KeyPath = ("model",)
 SUMMARY_MODEL: KeyPath = ("compaction", "model")
 LATER_TOOL_TYPES = ("python", "http", "mcp", "agent")
-LATER_APIS = ("openai-responses", "anthropic-messages", "google-generative-ai")
 
 # Other tools' words for our keys, by the place they are written at. A dot names a key at another level.
 ALIASES = {
@@ -51,6 +51,7 @@ ALIASES = {
         "context.text": "documents",
         "transcript": "log logging record",
         "compaction": "compact auto_compact compression summarization summarisation context_management",
+        "fallback": "fallbacks fallback_models models",
         "model.context_window": "context_length context_size num_ctx",
     },
     "limits": {
@@ -65,6 +66,15 @@ ALIASES = {
         "base_url": "url endpoint api_base",
         "context_window": "context_length context_size num_ctx",
         "thinking_level (at the top level)": "thinking reasoning reasoning_effort",
+    },
+    "fallback[]": {
+        "id": "name model model_id provider",
+        "max_output_tokens": "max_tokens max_completion_tokens",
+        "api_key_env": "api_key key token",
+        "base_url": "url endpoint api_base",
+        "context_window": "context_length context_size num_ctx",
+        "thinking_level": "thinking reasoning reasoning_effort effort",
+        "on": "when if reasons",
     },
     "inputs.*": {
         "enum": "choices options values", "default": "value", "required": "optional", "description": "help",
@@ -113,11 +123,6 @@ def unsupported(data: Any) -> dict[KeyPath, str]:
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         if isinstance(tool, dict) and tool.get("type") in LATER_TOOL_TYPES:
             found[("tools", index)] = f"the tool type '{tool['type']}'"
-    if isinstance(data, dict) and isinstance(data.get("thinking_level"), dict):
-        found[("thinking_level",)] = "a thinking budget"
-    for path, model in models_in(data).items():
-        if isinstance(model, dict) and model.get("api") in LATER_APIS:
-            found[(*path, "api")] = f"the api '{model['api']}'"
     return found
 
 
@@ -127,7 +132,11 @@ def models_in(data: Any) -> dict[KeyPath, Any]:
         return {}
     compaction = data.get("compaction")
     places = {MODEL: data, SUMMARY_MODEL: compaction if isinstance(compaction, dict) else {}}
-    return {path: parent["model"] for path, parent in places.items() if "model" in parent}
+    found = {path: parent["model"] for path, parent in places.items() if "model" in parent}
+    fallback = data.get("fallback")
+    for index, model in enumerate(fallback if isinstance(fallback, list) else ()):
+        found["fallback", index] = model
+    return found
 
 
 def _maps(data: Any) -> Iterable[tuple[KeyPath, dict[str, Any]]]:
@@ -160,11 +169,11 @@ def advise(
     others = f"its keys are {', '.join(names)}" if 0 < len(names) <= 8 else None
     if place_of(path) == "tools[].parameters":
         others = "arguments stand under 'properties'"
-    return Advice(
-        message=f"{key!r} is not a key of {where}",
-        suggestion=_suggestion(plain(key), place_of(path), names, levels) if guess else None,
-        others=others,
-    )
+    suggestion = _suggestion(plain(key), place_of(path), names, levels) if guess else None
+    if suggestion == key:
+        suggestion, others = None, f"{key!r} stands at the top level of the file"
+    message = f"{key!r} is not a key of {where}"
+    return Advice(message=message, suggestion=suggestion, others=others)
 
 
 def _suggestion(word: str, place: str, names: list[str], levels: dict[str, tuple[str, ...]]) -> str | None:

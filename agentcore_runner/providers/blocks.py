@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import msgspec
+
 from agentcore_runner.core.stream import (
     AssistantMessageEvent,
     TextDelta,
@@ -23,7 +25,7 @@ Events: TypeAlias = list[AssistantMessageEvent]
 
 class Blocks:
     """Opens and closes the blocks of one answer. A piece of text goes to the open text block, or begins one;
-    so does thinking, and each closes the other. A tool call stays open until `close`."""
+    so does thinking, and each closes the other. A tool call stays open until `end` or `close`."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -47,9 +49,42 @@ class Blocks:
         block.parts.append(piece)
         out.append(ThinkingDelta(content_index=block.index, delta=piece))
 
+    def signed(self, piece: str, signature: str, out: Events, *, thinking: bool) -> None:
+        """A piece, perhaps an empty one, that signs its block. A block that is signed otherwise is closed
+        before it, so that no signature is lost."""
+        block = self._prose
+        if block is not None and block.thinking == thinking and block.signature not in (None, signature):
+            self.end_prose(out)
+        if self._prose is None or self._prose.thinking != thinking:
+            start = ThinkingStart if thinking else TextStart
+            out.append(start(content_index=self._begin(_Prose(thinking), out).index))
+        if piece:
+            (self.thinking if thinking else self.text)(piece, out)
+        if self._prose is not None:
+            self._prose.signature = signature
+
+    def redacted(self, data: str, out: Events) -> None:
+        """Thinking that is not shown: `data` stands for it."""
+        self.end_prose(out)
+        index = self._count
+        self._count += 1
+        out.append(ThinkingStart(content_index=index))
+        out.append(ThinkingEnd(content_index=index, content="", signature=data, redacted=True))
+
+    def end_prose(self, out: Events) -> None:
+        """Close the text or thinking block that is open, if there is one: what follows is another."""
+        block, self._prose = self._prose, None
+        if block is None:
+            return
+        text = "".join(block.parts)
+        if block.thinking:
+            out.append(ThinkingEnd(content_index=block.index, content=text, signature=block.signature))
+        else:
+            out.append(TextEnd(content_index=block.index, content=text, signature=block.signature))
+
     def call(self, call_id: str, out: Events) -> OpenCall:
         """Begin a tool call; its name and arguments follow."""
-        self._end_prose(out)
+        self.end_prose(out)
         call = OpenCall(self._count, call_id)
         self._count += 1
         self._calls.append(call)
@@ -70,38 +105,35 @@ class Blocks:
         call.parts.append(piece)
         out.append(ToolCallDelta(content_index=call.index, delta=piece))
 
+    def end(self, call: OpenCall, out: Events, *, signature: str | None = None, cut: bool = False) -> None:
+        """Close a call; `signature` becomes its `thought_signature`."""
+        if not call.started:
+            self.start(call, out)
+        done = finished_call(call.id, call.name, "".join(call.parts), cut=cut)
+        if signature is not None:
+            done = msgspec.structs.replace(done, thought_signature=signature)
+        call.ended = True
+        out.append(ToolCallEnd(content_index=call.index, tool_call=done))
+
     def close(self, out: Events, *, cut: bool = False) -> None:
         """Close every block; `cut` says that the answer ended at the output cap."""
-        self._end_prose(out)
+        self.end_prose(out)
         for call in self._calls:
-            if not call.started:
-                self.start(call, out)
-            text = "".join(call.parts)
-            done = finished_call(call.id, call.name, text, cut=cut)
-            out.append(ToolCallEnd(content_index=call.index, tool_call=done))
+            if not call.ended:
+                self.end(call, out, cut=cut)
 
     def _begin(self, block: _Prose, out: Events) -> _Prose:
-        self._end_prose(out)
+        self.end_prose(out)
         block.index = self._count
         self._count += 1
         self._prose = block
         return block
 
-    def _end_prose(self, out: Events) -> None:
-        block, self._prose = self._prose, None
-        if block is None:
-            return
-        text = "".join(block.parts)
-        if block.thinking:
-            out.append(ThinkingEnd(content_index=block.index, content=text, signature=block.signature))
-        else:
-            out.append(TextEnd(content_index=block.index, content=text))
-
 
 class OpenCall:
     """A tool call whose pieces are arriving."""
 
-    __slots__ = ("id", "index", "name", "parts", "started")
+    __slots__ = ("ended", "id", "index", "name", "parts", "started")
 
     def __init__(self, index: int, call_id: str) -> None:
         self.index = index
@@ -109,6 +141,7 @@ class OpenCall:
         self.name = ""
         self.parts: list[str] = []
         self.started = False
+        self.ended = False
 
 
 class _Prose:

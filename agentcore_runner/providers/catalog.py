@@ -7,20 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from agentcore_runner.core.model import Model, ModelCost, ThinkingLevel
+from agentcore_runner.core.model import Model, ThinkingLevel
 from agentcore_runner.core.stream import AssistantMessageEvent, LlmContext, StreamOptions
-from agentcore_runner.errors import ConfigError
-from agentcore_runner.providers.local import local_hint, refused_hint
+from agentcore_runner.providers.apis import APIS, SCRIPTED_API, adapter_for, compat_mistakes
+from agentcore_runner.providers.describe import describe, with_file
+from agentcore_runner.providers.keys import headers_of, sendable
+from agentcore_runner.providers.known import ModelsFile
+from agentcore_runner.providers.local import refused_hint
 from agentcore_runner.providers.mistakes import Mistake, Mistaken, refuse
-from agentcore_runner.providers.openai_chat_compat import compat_mistakes, effective_compat, is_openai
 from agentcore_runner.providers.retry import RetryPolicy
+from agentcore_runner.providers.services import KEY_VARIABLES, VENDORS, Vendor
 from agentcore_runner.providers.settings import ModelSettings, parse_model
 from agentcore_runner.providers.vendors import (
-    KEY_VARIABLES,
-    SCRIPTED_API,
-    VENDORS,
-    Vendor,
+    api_of,
     base_url_of,
+    named_vendor,
     vendor_mistakes,
     vendor_of,
 )
@@ -30,16 +31,17 @@ __all__ = [
     "Mistake",
     "Mistaken",
     "ModelSettings",
+    "ModelsFile",
     "Provider",
     "RetryPolicy",
     "describe",
     "model_mistakes",
     "open_provider",
     "parse_model",
+    "read_models",
 ]
 
 
-OWN_BODY_KEYS = ("messages", "model", "stream", "tools")
 OWN_HEADERS = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
 """What the request itself stands on; the settings cannot replace it."""
 
@@ -70,31 +72,11 @@ class Provider(Protocol):
         """Close the connections."""
 
 
-def describe(settings: ModelSettings, env: Mapping[str, str]) -> Model:
-    """The model that the settings name. Needs neither key nor network; raises `ConfigError` for an unknown
-    provider, API or compat key and for a base URL that is none."""
-    vendor = vendor_of(settings)
-    base_url, reasoning, images = "", False, True
-    if vendor.api != SCRIPTED_API:
-        base_url = base_url_of(settings, vendor, env)
-        compat = effective_compat(base_url, settings.id, settings.compat)
-        reasoning, images = compat.supports_reasoning_effort, compat.supports_images
-    optional: dict[str, Any] = {
-        "context_window": settings.context_window,
-        "max_tokens": settings.max_output_tokens,
-    }
-    return Model(
-        id=settings.id,
-        name=settings.id,
-        api=vendor.api,
-        provider=vendor.name,
-        base_url=base_url,
-        reasoning=reasoning,
-        input=("text", "image") if images else ("text",),
-        cost=settings.cost or (ModelCost() if vendor.api == SCRIPTED_API else None),
-        compat=settings.compat,
-        **{name: value for name, value in optional.items() if value is not None},
-    )
+def read_models(path: Path) -> ModelsFile:
+    """The user's models file, for `ModelSettings.models`. Raises `ConfigError` with every mistake in it."""
+    from agentcore_runner.providers import models_file
+
+    return models_file.read_models(path)
 
 
 def model_mistakes(
@@ -102,8 +84,9 @@ def model_mistakes(
 ) -> list[Mistake]:
     """All that can be wrong with a model without a key or the network: provider, API, address, compat,
     headers and body, or a script that is missing or cannot be played."""
+    settings = with_file(settings)
     found = list(vendor_mistakes(settings))
-    vendor = VENDORS.get(settings.provider)
+    vendor = named_vendor(settings)
     try:
         if vendor is not None and vendor.api == SCRIPTED_API:
             if not found:
@@ -111,11 +94,25 @@ def model_mistakes(
 
                 read_script(describe(settings, env), cwd, agent_directory)
         else:
-            found += compat_mistakes(settings.compat)
-            base_url_of(settings, vendor or VENDORS["openai"], {} if vendor is None else env)
+            found += _spoken_mistakes(settings, vendor or VENDORS["openai"], {} if vendor is None else env)
     except Mistaken as exc:
         found += exc.mistakes
     return [*found, *_request_mistakes(settings)]
+
+
+def _spoken_mistakes(settings: ModelSettings, vendor: Vendor, env: Mapping[str, str]) -> Iterator[Mistake]:
+    """Mistakes in the address and in the flags of the API that is spoken there. An address that only a
+    variable can give may be missing: it is needed in a run."""
+    base_url = vendor.base_url
+    wrong: tuple[Mistake, ...] = ()
+    try:
+        if base_url or settings.base_url or (vendor.address_env and env.get(vendor.address_env, "").strip()):
+            base_url = base_url_of(settings, vendor, env)
+    except Mistaken as exc:
+        wrong = exc.mistakes
+    api = api_of(settings, vendor, base_url)
+    yield from compat_mistakes(api if api in APIS else vendor.api, settings.compat)
+    yield from wrong
 
 
 def open_provider(
@@ -131,18 +128,19 @@ def open_provider(
     """The adapter for the settings, ready to be asked; no network yet. `now` gives Unix milliseconds,
     `idle_timeout` is in seconds. Raises `ConfigError`, also for a missing key and for a script that cannot be
     played."""
+    settings = with_file(settings)
     model = describe(settings, env)
     refuse(_request_mistakes(settings))
     if model.api == SCRIPTED_API:
         from agentcore_runner.providers.scripted import open_script
 
         return open_script(model, cwd=cwd, agent_directory=agent_directory, now=now, retry=retry)
-    from agentcore_runner.providers.openai_chat import OpenAIChat
+    from agentcore_runner.providers.remote import RemoteModel
 
-    return OpenAIChat(
+    return RemoteModel(
         model,
-        settings,
-        headers=_headers(settings, vendor_of(settings), model.base_url, env),
+        adapter_for(model, settings),
+        headers=headers_of(settings, vendor_of(settings), model, env),
         env=env,
         idle_timeout=idle_timeout,
         now=now,
@@ -151,47 +149,20 @@ def open_provider(
     )
 
 
-def _headers(
-    settings: ModelSettings, vendor: Vendor, base_url: str, env: Mapping[str, str]
-) -> dict[str, str]:
-    """The settings' own headers and the key. A key is demanded at OpenAI's own address and where the settings
-    name its variable; elsewhere none is sent when there is none."""
-    headers = {name.lower(): value for name, value in settings.headers.items()}
-    if "authorization" in headers:
-        return headers
-    variable = settings.api_key_env or vendor.key_env
-    key = env.get(variable, "").strip() if variable else ""
-    if not key and variable and (settings.api_key_env or is_openai(base_url)):
-        raise ConfigError(_no_key(settings, variable, env))
-    if not _sendable(key):
-        raise ConfigError(f"{variable} holds characters that cannot be in an API key")
-    return headers | {"authorization": f"Bearer {key}"} if key else headers
-
-
 def _request_mistakes(settings: ModelSettings) -> Iterator[Mistake]:
     """Headers that cannot be sent; headers and keys of the body that are not the settings' to give."""
     for name, value in settings.headers.items():
         key = ("headers", name)
-        if not (_sendable(name) and " " not in name and _sendable(value)):
+        if not (sendable(name) and " " not in name and sendable(value)):
             message = f"model {settings.key!r}: header {name!r} holds characters that cannot be sent"
             yield Mistake(message=message, key=key)
         elif name.lower() in OWN_HEADERS:
             message = f"model {settings.key!r}: header {name!r} is set by the connection itself; remove it"
             yield Mistake(message=message, key=key)
+    own_keys = {name for kind in APIS.values() for name in kind.own_keys}
     for name in settings.extra_body:
-        if name in OWN_BODY_KEYS:
+        if name in own_keys:
             message = (
                 f"model {settings.key!r}: extra_body may not replace {name!r}, which the run itself sends"
             )
             yield Mistake(message=message, key=("extra_body", name))
-
-
-def _no_key(settings: ModelSettings, variable: str, env: Mapping[str, str]) -> str:
-    found = local_hint(env)
-    advice = found or "without a key, start a local server (`ollama serve`) and use --model ollama/NAME"
-    return f"model {settings.key!r} needs an API key: set {variable}. {advice[0].upper()}{advice[1:]}"
-
-
-def _sendable(text: str) -> bool:
-    """Whether the text may stand in a header."""
-    return text.isascii() and text.isprintable()

@@ -13,7 +13,9 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from agentcore_runner.characters import mended
 from agentcore_runner.core.messages import ErrorInfo, ErrorKind
+from agentcore_runner.providers.rpc_details import rpc_details
 from agentcore_runner.providers.vendors import without_method
 
 MAX_BODY = 4000
@@ -34,13 +36,16 @@ class RequestFailed(Exception):
 
 
 class Reported(msgspec.Struct, frozen=True):
-    """What a server says about its failure, in whichever of the usual shapes."""
+    """What a server says about its failure, in whichever of the usual shapes. `wait` in seconds; `daily`: a
+    quota of the whole day is used up."""
 
     message: str
     code: str = ""
     type: str = ""
     status: int | None = None
     is_json: bool = True
+    wait: float | None = None
+    daily: bool = False
 
 
 def failed(
@@ -74,6 +79,7 @@ def from_response(
     again = kind in ("rate_limit", "server", "timeout") and not _out_of_quota(status, reported)
     should = headers.get("x-should-retry", "").strip().lower()
     wait = retry_after(headers, now_s)
+    wait = reported.wait if wait is None else wait
     info = ErrorInfo(
         kind=kind,
         message=f"HTTP {status}: {text or 'no reason given'}" + _named(reported),
@@ -102,7 +108,20 @@ def from_stream(error: Any, *, mask: Callable[[str], str]) -> RequestFailed:
         status=status,
         retryable=again,
     )
-    return RequestFailed(info, again=again)
+    return RequestFailed(info, again=again, wait=reported.wait)
+
+
+def check_whole(body: bytes, *, mask: Callable[[str], str]) -> None:
+    """Raise `RequestFailed` for a body that came as one document and is no JSON: like a stream, it broke
+    off."""
+    try:
+        msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        shown = mask(body.decode("utf-8", "replace"))[:200]
+        message = f"the server sent an answer that is no whole JSON document: {shown}"
+        raise failed("stream", message) from None
+    except RecursionError:
+        return
 
 
 def _redirected(target: str, url: str) -> str:
@@ -157,17 +176,26 @@ def report_of(value: Any) -> Reported:
     message = value.get("message") or value.get("detail") or value.get("msg") or value
     code = value.get("code")
     number = next((n for n in (code, value.get("status"), value.get("status_code")) if _is_status(n)), None)
+    details = rpc_details(value.get("details"))
     return Reported(
         message if isinstance(message, str) else _as_text(message),
-        code.lower() if isinstance(code, str) else "",
+        code.lower() if isinstance(code, str) else details.reason,
         str(value.get("type") or value.get("status") or "").lower(),
         int(number) if number is not None else None,
+        wait=details.wait,
+        daily=details.daily,
     )
 
 
+REFUSALS = (
+    "content_filter", "content_policy_violation", "image_content_policy_violation",
+    "bio_policy", "cyber_policy", "misalignment_policy_violation",
+)  # fmt: skip
+"""Codes that say that the model will not speak of this."""
+
 STATUS_OF = {
     "invalid_request_error": 400, "bad_request": 400, "exceed_context_size_error": 400,
-    "context_length_exceeded": 400, "content_filter": 400, "content_policy_violation": 400,
+    "context_length_exceeded": 400,
     "authentication_error": 401, "invalid_api_key": 401, "permission_error": 403,
     "not_found_error": 404, "model_not_found": 404, "timeout": 408, "timeout_error": 408,
     "request_timeout": 408, "request_too_large": 413,
@@ -175,7 +203,8 @@ STATUS_OF = {
     "tokens": 429, "requests": 429, "insufficient_quota": 429, "resource_exhausted": 429,
     "server_error": 500, "internal_error": 500, "internal_server_error": 500, "api_error": 500,
     "unavailable": 503, "unavailable_error": 503, "service_unavailable": 503, "engine_overloaded": 503,
-    "overloaded": 529, "overloaded_error": 529,
+    "server_is_overloaded": 503, "slow_down": 503, "overloaded": 529, "overloaded_error": 529,
+    "invalid_prompt": 400, **dict.fromkeys(REFUSALS, 400),
 }  # fmt: skip
 """Statuses that the usual codes and types stand for."""
 
@@ -190,7 +219,7 @@ TOO_LONG = re.compile(
     r"prompt (is )?too long|context (length|window|size)|(maximum|max) (context|prompt|model) length"
     r"|input token count|reduce the length|token limit exceeded|exceeded model token limit"
     r"|too many (input )?tokens|too large for model|range of input length|request_too_large"
-    r"|greater than the context|exceeds? the (available )?context",
+    r"|greater than the context|exceeds? (the )?(available )?context",
     re.I,
 )
 THROTTLED = re.compile(r"rate.?limit|too many requests|throttl|per (minute|second|day|hour)|quota", re.I)
@@ -200,9 +229,9 @@ OUT_OF_QUOTA = re.compile(
 
 
 def _kind(status: int | None, reported: Reported) -> ErrorKind:
-    if reported.code in ("content_filter", "content_policy_violation"):
+    if reported.code in REFUSALS:
         return "refused"
-    if status in (401, 403):
+    if status in (401, 403) or reported.code == "api_key_invalid":
         return "auth"
     if status in (402, 429):
         return "rate_limit"
@@ -220,10 +249,10 @@ def _too_long(reported: Reported) -> bool:
 
 
 def _out_of_quota(status: int | None, reported: Reported) -> bool:
-    """A quota that is used up does not come back while a run waits."""
-    if status == 402 or "insufficient_quota" in (reported.code, reported.type):
+    """A quota that is used up does not come back while a run waits, unless the server says when it does."""
+    if status == 402 or reported.daily or "insufficient_quota" in (reported.code, reported.type):
         return True
-    return status == 429 and bool(OUT_OF_QUOTA.search(reported.message))
+    return status == 429 and reported.wait is None and bool(OUT_OF_QUOTA.search(reported.message))
 
 
 def _named(reported: Reported) -> str:
@@ -246,4 +275,4 @@ def _amount(value: str | float | None) -> float | None:
 
 
 def _as_text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return msgspec.json.encode(mended(value)).decode()

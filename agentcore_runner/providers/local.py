@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from agentcore_runner.errors import ConfigError
+from agentcore_runner.providers.services import VENDORS, Vendor
 from agentcore_runner.providers.settings import ModelSettings
-from agentcore_runner.providers.vendors import VENDORS, base_url_of, is_loopback
+from agentcore_runner.providers.vendors import base_url_of, is_loopback
 
 PROBE_SECONDS = 0.5
 MAX_LISTING = 1 << 20
@@ -70,7 +71,7 @@ def local_hint(env: Mapping[str, str], *, but: str | None = None) -> str:
 
 def refused_hint(provider: str, base_url: str, env: Mapping[str, str]) -> str:
     """What to do about a server that does not run."""
-    vendor = VENDORS[provider]
+    vendor = VENDORS.get(provider) or Vendor(name=provider, title=provider)
     start = (
         f"Start {vendor.title} with `{vendor.start}`"
         if vendor.start

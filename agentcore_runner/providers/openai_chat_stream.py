@@ -11,7 +11,7 @@ from agentcore_runner.characters import mend
 from agentcore_runner.core.messages import StopReason, Usage
 from agentcore_runner.core.model import Model, priced
 from agentcore_runner.providers.blocks import Blocks, Events, OpenCall
-from agentcore_runner.providers.failures import RequestFailed, failed, from_stream
+from agentcore_runner.providers.failures import RequestFailed, check_whole, failed, from_stream
 from agentcore_runner.providers.openai_chat_wire import Chunk, Delta, ToolDelta, WireUsage, read_chunk
 from agentcore_runner.providers.retry import Outcome
 from agentcore_runner.providers.sse import ServerEvent
@@ -79,6 +79,7 @@ class ChatDecoder:
         """The events of an answer that came as one JSON document."""
         chunk = read_chunk(body)
         if chunk is None or chunk.error or not chunk.choices:
+            check_whole(body, mask=self._mask)
             raise self._error(body)
         for choice in chunk.choices:
             calls = choice.message.tool_calls if choice.message else None

@@ -109,9 +109,10 @@ def _choice(value: Any) -> Choice:
 def _delta(value: Any) -> Delta | None:
     if not isinstance(value, dict):
         return None
+    content = value.get("content")
     return Delta(
-        content=_text(value.get("content")),
-        reasoning_content=_text(value.get("reasoning_content")),
+        content=_text(content),
+        reasoning_content=_text(value.get("reasoning_content")) or _thoughts(content),
         reasoning=_text(value.get("reasoning")),
         reasoning_text=_text(value.get("reasoning_text")),
         refusal=_text(value.get("refusal")),
@@ -156,6 +157,11 @@ def _text(value: Any) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value if isinstance(value, str) else None
+
+
+def _thoughts(content: Any) -> str | None:
+    """The thinking among the parts of a content, as Mistral sends it."""
+    return "".join([_text(_dict(part).get("thinking")) or "" for part in _list(content)]) or None
 
 
 def _int(value: Any) -> int | None:

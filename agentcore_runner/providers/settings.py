@@ -8,10 +8,12 @@ import msgspec
 
 from agentcore_runner.core.model import ModelCost
 from agentcore_runner.errors import ConfigError
+from agentcore_runner.providers.known import ModelsFile
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`provider` and `id` are the two sides of the first slash; None means: as the provider has it."""
+    """`provider` and `id` are the two sides of the first slash; None means: as the provider has it. `models`
+    is what the user's models file says, which counts where the settings say nothing."""
 
     provider: str
     id: str
@@ -26,6 +28,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     cost: ModelCost | None = None
     compat: dict[str, Any] = {}
     extra_body: dict[str, Any] = {}
+    models: ModelsFile | None = None
 
     @property
     def key(self) -> str:

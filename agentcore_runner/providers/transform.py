@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -20,6 +22,8 @@ from agentcore_runner.core.messages import (
 )
 from agentcore_runner.core.model import Model
 
+IdRule: TypeAlias = Callable[[str], str]
+"""Makes an id of a tool call one that an API takes; one that is right already stays as it is."""
 NO_RESULT = "No result: the call was interrupted before it gave one."
 
 
@@ -27,12 +31,15 @@ class Replay:
     """Feed it the history in order; each `feed` gives the messages to send now.
 
     Answers that failed or were aborted are left out together with the results of their calls, a call
-    without a result gets one that says so, a result without a call is dropped, and so is thinking that
-    another provider's model wrote.
+    without a result gets one that says so, a result without a call is dropped, and so are thinking and
+    signatures that another model wrote. Ids of calls follow `ids`, and stay unique.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, ids: IdRule | None = None) -> None:
         self._model = model
+        self._rule = ids
+        self._ids: dict[str, str] = {}
+        self._taken: set[str] = set()
         self._open: dict[str, ToolCall] = {}
         self._timestamp = 0
 
@@ -41,11 +48,17 @@ class Replay:
         self._timestamp = message.timestamp
         match message:
             case ToolResultMessage():
-                return [message] if self._open.pop(message.tool_call_id, None) else []
+                call = self._open.pop(message.tool_call_id, None)
+                return [self._answering(message, call)] if call else []
             case AssistantMessage():
                 missing = self._close()
                 kept = self._seen(message)
-                self._open = {call.id: call for call in kept.tool_calls} if kept else {}
+                written = kept.tool_calls if kept else ()
+                self._open = (
+                    {old.id: new for old, new in zip(message.tool_calls, written, strict=True)}
+                    if kept
+                    else {}
+                )
                 return [*missing, kept] if kept else missing
             case _:
                 return [*self._close(), message]
@@ -74,13 +87,52 @@ class Replay:
             return None
         own = (message.provider, message.api) == (self._model.provider, self._model.api)
         same = own and message.model == self._model.id
-        content = [block for block in message.content if _may_see(block, own=own, same=same)]
+        content = [
+            self._written(block, same=same)
+            for block in message.content
+            if _may_see(block, own=own, same=same)
+        ]
         if not any(
             isinstance(block, ToolCall) or (isinstance(block, TextContent) and block.text)
             for block in content
         ):
             return None
         return msgspec.structs.replace(message, content=tuple(content))
+
+    def _written(self, block: AssistantContent, *, same: bool) -> AssistantContent:
+        """The block as this model gets it: a signature is for the model that gave it."""
+        match block:
+            case ToolCall(id=old):
+                new, signature = self._id(old), block.thought_signature if same else None
+                if (new, signature) == (old, block.thought_signature):
+                    return block
+                return msgspec.structs.replace(block, id=new, thought_signature=signature)
+            case TextContent(text_signature=str()) if not same:
+                return msgspec.structs.replace(block, text_signature=None)
+        return block
+
+    def _id(self, old: str) -> str:
+        """The id that a call has here. Two ids that the rule makes the same are told apart by a hash."""
+        if self._rule is None:
+            return old
+        if old not in self._ids:
+            new, number = self._rule(old), 0
+            while new in self._taken:
+                number += 1
+                new = self._rule(
+                    hashlib.sha256(f"{number} {old}".encode("utf-8", "surrogatepass")).hexdigest()
+                )
+            self._taken.add(new)
+            self._ids[old] = new
+        return self._ids[old]
+
+    @staticmethod
+    def _answering(result: ToolResultMessage, call: ToolCall) -> ToolResultMessage:
+        return (
+            result
+            if result.tool_call_id == call.id
+            else msgspec.structs.replace(result, tool_call_id=call.id)
+        )
 
 
 def _may_see(block: AssistantContent, *, own: bool, same: bool) -> bool:

@@ -1,4 +1,4 @@
-"""The providers by name: where each is found, which key it wants, how its server is started."""
+"""Which service the settings name: what it speaks, and where it is."""
 
 from __future__ import annotations
 
@@ -7,122 +7,87 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
-import msgspec
-
+from agentcore_runner.providers.apis import APIS, SCRIPTED_API
 from agentcore_runner.providers.mistakes import Mistake, Mistaken, refuse
+from agentcore_runner.providers.services import VENDORS, Vendor
 from agentcore_runner.providers.settings import ModelSettings
 from agentcore_runner.words import did_you_mean
-
-CHAT_API = "openai-completions"
-SCRIPTED_API = "scripted"
-
-
-class Vendor(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider. `address_env` and `key_env` name the usual variables; `start` is the command that starts a
-    local server, `title` its name in a sentence."""
-
-    name: str
-    title: str
-    api: str = CHAT_API
-    base_url: str = ""
-    address_env: str | None = None
-    key_env: str | None = None
-    start: str | None = None
-
-
-VENDORS = {
-    vendor.name: vendor
-    for vendor in (
-        Vendor(
-            name="openai",
-            title="OpenAI",
-            base_url="https://api.openai.com/v1",
-            address_env="OPENAI_BASE_URL",
-            key_env="OPENAI_API_KEY",
-        ),
-        Vendor(
-            name="ollama",
-            title="Ollama",
-            base_url="http://127.0.0.1:11434/v1",
-            address_env="OLLAMA_HOST",
-            start="ollama serve",
-        ),
-        Vendor(
-            name="llamacpp",
-            title="llama.cpp",
-            base_url="http://127.0.0.1:8080/v1",
-            start="llama-server -m MODEL.gguf --port 8080",
-        ),
-        Vendor(name="vllm", title="vLLM", base_url="http://127.0.0.1:8000/v1", start="vllm serve MODEL"),
-        Vendor(
-            name="lmstudio", title="LM Studio", base_url="http://127.0.0.1:1234/v1", start="lms server start"
-        ),
-        Vendor(name="scripted", title="a script", api=SCRIPTED_API),
-    )
-}
-
-LATER = frozenset(
-    (
-        "anthropic", "azure", "cerebras", "deepseek", "fireworks", "google", "groq", "mistral", "openrouter",
-        "together", "xai",
-    )
-)  # fmt: skip
-"""Providers that a later version will know."""
-
-KEY_VARIABLES = frozenset(
-    f"{name}_API_KEY"
-    for name in (
-        "AI_GATEWAY", "ANTHROPIC", "AZURE_OPENAI", "CEREBRAS", "DEEPSEEK", "FIREWORKS", "GEMINI", "GOOGLE",
-        "GROQ", "MISTRAL", "MOONSHOT", "OLLAMA", "OPENAI", "OPENROUTER", "TOGETHER", "XAI", "ZAI",
-    )
-) | {"ANTHROPIC_AUTH_TOKEN", "HF_TOKEN"}  # fmt: skip
-"""Variables in which keys of model services are kept, whether we speak to that service or not."""
 
 
 def vendor_of(settings: ModelSettings) -> Vendor:
     """The vendor that the settings name. Raises `Mistaken` for an unknown one, and for an API that it does
     not speak."""
     refuse(vendor_mistakes(settings))
-    return VENDORS[settings.provider]
+    vendor = named_vendor(settings)
+    assert vendor is not None
+    return vendor
+
+
+def named_vendor(settings: ModelSettings) -> Vendor | None:
+    """One of ours, or one that the user's models file adds."""
+    vendor = VENDORS.get(settings.provider)
+    if vendor is None and settings.models is not None and settings.provider in settings.models.providers:
+        return Vendor(name=settings.provider, title=settings.provider)
+    return vendor
 
 
 def vendor_mistakes(settings: ModelSettings) -> Iterator[Mistake]:
-    """A provider that is none, or none yet; an API that it does not speak."""
-    vendor = VENDORS.get(settings.provider)
+    """A provider that is none; an API that it does not speak."""
+    vendor = named_vendor(settings)
     if vendor is None:
-        yield Mistake(message=f"model {settings.key!r}: {_not_known(settings.provider)}")
-    elif settings.api not in (None, vendor.api):
-        hint = did_you_mean(settings.api or "", [vendor.api])
-        message = (
-            f"model {settings.key!r}: api {settings.api!r} is not supported yet{hint}; "
-            f"{vendor.name} speaks {vendor.api}"
-        )
-        yield Mistake(message=message, key=("api",))
+        yield Mistake(message=f"model {settings.key!r}: {_not_known(settings)}")
+    elif settings.api is not None and settings.api not in apis_of(vendor):
+        hint = did_you_mean(settings.api, apis_of(vendor))
+        known = ", ".join(apis_of(vendor))
+        message = f"model {settings.key!r}: api {settings.api!r} is not one that {vendor.name} speaks{hint}"
+        yield Mistake(message=f"{message}; known are {known}", key=("api",))
 
 
-def _not_known(provider: str) -> str:
-    if provider in LATER:
-        return (
-            f"provider {provider!r} is not supported yet; where it offers an OpenAI-compatible address, "
-            "name the model as openai/MODEL with that address as base_url, and its key's variable as "
-            "api_key_env"
-        )
-    return (
-        f"{provider!r} is not a provider{did_you_mean(provider, VENDORS)}; known are "
-        f"{', '.join(sorted(VENDORS))}. Any OpenAI-compatible server can be named as openai/MODEL "
-        "with its base_url"
-    )
+def apis_of(vendor: Vendor) -> tuple[str, ...]:
+    """The APIs that can be asked for: a server may speak any of them."""
+    return (SCRIPTED_API,) if vendor.api == SCRIPTED_API else tuple(APIS)
+
+
+def api_of(settings: ModelSettings, vendor: Vendor, base_url: str) -> str:
+    """The API to speak: the settings', else the vendor's at this address."""
+    if settings.api is not None:
+        return settings.api
+    return vendor.own_api if vendor.own_api is not None and is_own(base_url, vendor) else vendor.api
+
+
+def is_own(base_url: str, vendor: Vendor) -> bool:
+    """Whether the address is the vendor's own."""
+    return bool(vendor.base_url) and urlsplit(base_url).hostname == urlsplit(vendor.base_url).hostname
 
 
 def base_url_of(settings: ModelSettings, vendor: Vendor, env: Mapping[str, str]) -> str:
-    """What precedes `/chat/completions`: the settings, else the usual variable, else the vendor's own. Raises
-    `Mistaken` for what is no such address."""
+    """What precedes the API's own path: the settings, else the usual variable, else the vendor's own. Raises
+    `Mistaken` for what is no such address, and where there is none."""
     if settings.base_url is not None:
-        return _checked(settings.base_url, "base_url")
+        return checked_address(settings.base_url, "base_url")
     value = env.get(vendor.address_env, "").strip() if vendor.address_env else ""
     if not value or vendor.address_env is None:
+        if not vendor.base_url:
+            raise _wrong("base_url", f"is missing: {_no_address(settings, vendor)}")
         return vendor.base_url
-    return _checked(_ollama(value) if vendor.name == "ollama" else value, vendor.address_env)
+    if vendor.name == "ollama":
+        value = _ollama(value)
+    url = checked_address(value, vendor.address_env)
+    return f"{url.removesuffix(vendor.path)}{vendor.path}"
+
+
+def _no_address(settings: ModelSettings, vendor: Vendor) -> str:
+    where = f"set {vendor.address_env} to the address of your resource" if vendor.address_env else "write one"
+    return f"{vendor.title} has no usual address for {settings.key!r}; {where}"
+
+
+def _not_known(settings: ModelSettings) -> str:
+    known = {*VENDORS, *(settings.models.providers if settings.models else ())}
+    return (
+        f"{settings.provider!r} is not a provider{did_you_mean(settings.provider, known)}; known are "
+        f"{', '.join(sorted(known))}. A models file (--models-file) can add others, and any "
+        "OpenAI-compatible server can be named as openai/MODEL with its base_url"
+    )
 
 
 def is_loopback(url: str) -> bool:
@@ -139,7 +104,9 @@ def is_loopback(url: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _checked(value: str, origin: str) -> str:
+def checked_address(value: str, origin: str) -> str:
+    """The base URL without a slash at its end. Raises `Mistaken`, which names the `origin`, for what is
+    none."""
     url = value.strip().rstrip("/")
     try:
         parts = urlsplit(url)
@@ -148,17 +115,23 @@ def _checked(value: str, origin: str) -> str:
         valid = False
     if not valid or any(char.isspace() for char in url):
         raise _wrong(origin, f"{value!r} is no address (write for instance http://127.0.0.1:8080/v1)")
-    if parts.path.endswith("/chat/completions"):
+    method = method_of(url)
+    if method:
         base = without_method(url)
-        raise _wrong(origin, f"{value!r} goes too far: write what precedes /chat/completions, {base!r}")
+        raise _wrong(origin, f"{value!r} goes too far: write what precedes {method}, {base!r}")
     if parts.query or parts.fragment:
         raise _wrong(origin, f"{value!r} may not have a query or a fragment")
     return url
 
 
 def without_method(url: str) -> str:
-    """The base URL of an address that names the method as well."""
-    return url.removesuffix("/chat/completions")
+    """The base URL of an address that may name the method as well."""
+    return url.removesuffix(method_of(url))
+
+
+def method_of(url: str) -> str:
+    """The method that an address names after its base URL, if it does."""
+    return next((kind.method for kind in APIS.values() if url.endswith(kind.method)), "")
 
 
 def _wrong(origin: str, message: str) -> Mistaken:

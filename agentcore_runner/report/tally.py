@@ -6,8 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from agentcore_runner.core import events as ev
-from agentcore_runner.core.compaction import CompactionEnd, CompactionStart
-from agentcore_runner.core.compactor import CompactionNote
+from agentcore_runner.core.compaction import CompactionEnd, CompactionNote, CompactionStart
 from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, Usage
 from agentcore_runner.core.stream import Retry
 from agentcore_runner.report.ending import Ending

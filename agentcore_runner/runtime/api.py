@@ -12,9 +12,10 @@ from agentcore_runner.core.events import AgentEvent
 from agentcore_runner.definition.types import AgentDefinition
 from agentcore_runner.report.result import RunResult
 from agentcore_runner.runtime.control import Control
-from agentcore_runner.runtime.execute import Execution, Listener
+from agentcore_runner.runtime.execute import Execution
 from agentcore_runner.runtime.options import RunOptions
 from agentcore_runner.runtime.plan import prepare
+from agentcore_runner.runtime.wiring import Listener
 
 MOST_WAITING = 256
 """Events that may wait for the consumer before the run has to."""

@@ -22,24 +22,26 @@ NEEDED_IN_A_RUN = ("env-unset", "tool-missing")
 
 
 def problems_of(
-    path: str, model: str | None, env: Mapping[str, str], cwd: Path
+    path: str, model: str | None, env: Mapping[str, str], cwd: Path, models_file: Path | None = None
 ) -> tuple[Loaded, tuple[Problem, ...]]:
     """The loaded file and every problem in it, those of its model included: the agent file's first, then
-    those of other files, each by place. `model` is the flag that replaces the file's."""
+    those of other files, each by place. `model` is the flag that replaces the file's; mistakes in the models
+    file are a ConfigError."""
+    own = catalog.read_models(models_file) if models_file else None
     loaded = check_agent(path, model_given=model is not None, env=env)
-    problems = [*loaded.problems, *model_problems(loaded, model, env, cwd)]
+    problems = [*loaded.problems, *model_problems(loaded, model, own, env, cwd)]
     if loaded.definition is not None:
-        problems += exposed_keys(loaded, loaded.definition)
+        problems += exposed_keys(loaded, loaded.definition, own)
         problems += missing_tools(loaded, loaded.definition, env, cwd)
     return loaded, in_order(path, problems)
 
 
 def require_valid(
-    path: str, model: str | None, env: Mapping[str, str], cwd: Path
+    path: str, model: str | None, env: Mapping[str, str], cwd: Path, models_file: Path | None = None
 ) -> tuple[Loaded, tuple[Problem, ...]]:
     """The same for a run: a variable or a tool that is missing is an error now, and a file with errors is a
     ConfigError that carries them all."""
-    loaded, found = problems_of(path, model, env, cwd)
+    loaded, found = problems_of(path, model, env, cwd, models_file)
     problems = tuple(
         msgspec.structs.replace(problem, severity="error") if problem.rule in NEEDED_IN_A_RUN else problem
         for problem in found
@@ -51,9 +53,12 @@ def require_valid(
     return loaded, problems
 
 
-def exposed_keys(loaded: Loaded, definition: AgentDefinition) -> Iterator[Problem]:
+def exposed_keys(
+    loaded: Loaded, definition: AgentDefinition, models: catalog.ModelsFile | None
+) -> Iterator[Problem]:
     """Keys of model services that the file would hand to prompts and child processes."""
     own = {spec.api_key_env for spec in loaded.models.values()}
+    own |= {provider.api_key_env for provider in models.providers.values()} if models else set()
     for index, name in enumerate(definition.env_expose):
         if name in catalog.KEY_VARIABLES or name in own:
             message = f"{name} holds the key of a model service, which prompts and tools never get"
@@ -87,18 +92,20 @@ def missing(loaded: Loaded, place: tuple[str | int, ...], message: str) -> Probl
     )
 
 
-def model_problems(loaded: Loaded, model: str | None, env: Mapping[str, str], cwd: Path) -> Iterator[Problem]:
+def model_problems(
+    loaded: Loaded, model: str | None, own: catalog.ModelsFile | None, env: Mapping[str, str], cwd: Path
+) -> Iterator[Problem]:
     """What is wrong with the file's own models, each at its key or at its line of the script; a flag's
     mistakes are a ConfigError that names the flag."""
     directory = Path(loaded.path).absolute().parent
     if model is not None:
-        settings = model_settings(loaded.models.get(MODEL), model)
+        settings = model_settings(loaded.models.get(MODEL), model, own)
         mistakes = catalog.model_mistakes(settings, env, cwd=cwd, agent_directory=directory)
         if mistakes:
             raise ConfigError(f"--model {model}: {'; '.join(map(str, mistakes))}")
         return
     for place, spec in loaded.models.items():
-        settings = model_settings(spec, None)
+        settings = model_settings(spec, None, own)
         for mistake in catalog.model_mistakes(settings, env, cwd=cwd, agent_directory=directory):
             yield at_its_place(loaded, place, mistake)
         if settings.api_key_env and not env.get(settings.api_key_env):

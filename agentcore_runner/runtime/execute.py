@@ -9,11 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from agentcore_runner.core.agent import Agent
-from agentcore_runner.core.compaction import CompactionSettings, CompactionStart
-from agentcore_runner.core.compactor import CompactionNote, Compactor
-from agentcore_runner.core.events import AgentEvent, AgentStartEvent, MessageEndEvent
 from agentcore_runner.core.messages import UserMessage
-from agentcore_runner.core.tools import ToolExecutionMode
 from agentcore_runner.errors import SIGNALS, ExitCode, RunnerError, StdoutClosed, TranscriptError
 from agentcore_runner.report.ending import Ending, ending_of
 from agentcore_runner.report.result import RunResult, not_started
@@ -25,14 +21,12 @@ from agentcore_runner.runtime.guard import Guard
 from agentcore_runner.runtime.opening import run_started
 from agentcore_runner.runtime.plan import Plan
 from agentcore_runner.runtime.record import RunRecord
+from agentcore_runner.runtime.wiring import Listener, Watcher, Wiring
 from agentcore_runner.transcript import records as rec
-from agentcore_runner.transcript.recorder import LineSink, wait_for_all
+from agentcore_runner.transcript.recorder import LineSink
 
 LEAVE_AT_ONCE_S = 0.5
-# Longer than `tools.process` takes to end a child that ignores TERM, so that its output is not lost.
-TOOL_GRACE_S = 8.0
 
-Listener: TypeAlias = Callable[[AgentEvent], Awaitable[None] | None]
 Deliver: TypeAlias = Callable[[RunResult], Awaitable[None]]
 """Writes the result to where the caller wants it; raises StdoutClosed or TranscriptError where it cannot, and
 is then called once more with the result that says so."""
@@ -41,8 +35,8 @@ is then called once more with the result that says so."""
 class Execution:
     """One run of a plan, to be executed once. `lines` also gets every record's line; `deliver` gets the
     result before the last record is written; `leave` ends the process when a second signal finds the run
-    hanging. `watchers` hear of compactions. `said` is what is said to the agent after its prompt: the run
-    lasts until that ends. `fault` is what went wrong in our own code, if anything did."""
+    hanging. `watchers` hear of compactions and fallbacks. `said` is what is said to the agent after its
+    prompt: the run lasts until that ends. `fault` is what went wrong in our own code, if anything did."""
 
     def __init__(
         self,
@@ -53,7 +47,7 @@ class Execution:
         lines: LineSink | None = None,
         deliver: Deliver | None = None,
         leave: Callable[[RunResult], None] | None = None,
-        watchers: tuple[Callable[[CompactionNote], None], ...] = (),
+        watchers: tuple[Watcher, ...] = (),
         said: AsyncIterator[Line] | None = None,
     ) -> None:
         """Raises TranscriptError when the record cannot be begun."""
@@ -61,14 +55,11 @@ class Execution:
         self.control = control
         self.tally = Tally(plan.clock)
         self.fault: BaseException | None = None
-        self._listeners = listeners
         self._deliver = deliver
         self._leave = leave
-        self._watchers = watchers
         self._said = said
         self._dialogue: Dialogue | None = None
         self._lost: RunnerError | None = None
-        self._queued = (0, 0)
         transcript = plan.definition.transcript
         self._record = RunRecord(
             plan.run,
@@ -79,6 +70,15 @@ class Execution:
             stop=control.stop,
         )
         self._guard = Guard(plan, self._record, control.hurry)
+        self._wiring = Wiring(
+            plan,
+            guard=self._guard,
+            record=self._record,
+            tally=self.tally,
+            listeners=listeners,
+            watchers=watchers,
+            on_fault=self._on_fault,
+        )
 
     async def execute(self) -> RunResult:
         """The result, after the last record is on disk. A cancellation or KeyboardInterrupt is raised again
@@ -115,7 +115,7 @@ class Execution:
     async def _run_agent(self) -> None:
         stop = self.control.stop
         deadline, disarm = self._guard.arm(lambda: stop.abort("timeout"))
-        agent = self._agent(deadline)
+        agent = self._wiring.agent(deadline)
         remove = stop.on_abort(lambda: agent.abort(stop.reason or "abort"))
         beat = asyncio.get_running_loop().create_task(self._record.heartbeat())
         try:
@@ -137,87 +137,13 @@ class Execution:
             stop=stop,
             is_over=lambda: stop.aborted or guard.limit is not None or self.fault is not None,
             may_go_on=guard.may_go_on,
-            on_queued=lambda: self._queue_update(agent),
+            on_queued=lambda: self._wiring.queue_update(agent),
             warn=lambda message: self._record.note(rec.Warning, message=message),
         )
         await self._dialogue.hold(prompt)
 
-    def _agent(self, deadline: float) -> Agent:
-        plan, guard = self.plan, self._guard
-        agent = Agent(
-            model=plan.provider.model,
-            stream_fn=plan.provider.stream,
-            now=unix_ms,
-            system_prompt=plan.system_prompt,
-            tools=guard.tools,
-            thinking_level=plan.thinking_level,
-            tool_execution=ToolExecutionMode(plan.definition.tool_execution),
-            steering_mode=plan.definition.queue_mode.steering,
-            follow_up_mode=plan.definition.queue_mode.follow_up,
-            transform_context=guard.before_request,
-            compactor=self._compactor(),
-            before_tool_call=guard.before_tool_call,
-            prepare_next_turn=guard.prepare_next_turn,
-            abort_grace_s=TOOL_GRACE_S,
-            deadline=deadline,
-            sink=lambda event: self._on_event(event, agent),
-            on_error=self._on_error,
-        )
-        for listener in self._listeners:
-            agent.subscribe(listener)
-        for text in plan.follow_ups:
-            agent.follow_up(text)
-        return agent
-
-    def _compactor(self) -> Compactor:
-        spec, writer = self.plan.definition.compaction, self.plan.providers[-1]
-        return Compactor(
-            CompactionSettings(
-                enabled=spec.enabled,
-                reserve_tokens=spec.reserve_tokens,
-                keep_recent_tokens=spec.keep_recent_tokens,
-            ),
-            now=unix_ms,
-            model=writer.model,
-            stream_fn=writer.stream,
-            on_note=self._on_note,
-        )
-
-    async def _on_note(self, note: CompactionNote) -> None:
-        self.tally.on_note(note)
-        if not isinstance(note, CompactionStart) and note.usage is not None:
-            self._guard.budget.count_usage(note.usage)
-        for watcher in self._watchers:
-            watcher(note)
-        waiting = self._record.on_note(note)
-        if waiting is not None:
-            await waiting
-        if isinstance(note, CompactionStart):
-            await self._record.sync()
-
-    def _on_event(self, event: AgentEvent, agent: Agent) -> Awaitable[None] | None:
-        self.tally.on_event(event)
-        self._guard.budget.on_event(event)
-        waiting = self._record.on_event(event)
-        if not isinstance(event, AgentStartEvent | MessageEndEvent):
-            return waiting
-        both = [each for each in (waiting, self._queue_update(agent)) if each is not None]
-        return wait_for_all(both) if both else None
-
-    def _queue_update(self, agent: Agent) -> Awaitable[None] | None:
-        """Record how much waits in the queues, if that has changed."""
-        queued = (len(agent.steering), len(agent.follow_ups))
-        if queued == self._queued:
-            return None
-        self._queued = queued
-        return self._record.write(rec.QueueUpdate, steering=queued[0], follow_up=queued[1])
-
-    def _on_error(self, error: BaseException, where: str) -> None:
-        """What listeners raise, and what comes late of a tool, is a warning; the rest is a fault of ours."""
-        if where == "listener" or where.startswith("tool "):
-            self._record.warn(f"{where} failed: {error!r}")
-        else:
-            self.fault = self.fault or error
+    def _on_fault(self, fault: BaseException) -> None:
+        self.fault = self.fault or fault
 
     async def _close_parts(self) -> None:
         for part in self.plan.parts:

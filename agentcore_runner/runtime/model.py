@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from agentcore_runner.core.model import ModelCost, ThinkingLevel
-from agentcore_runner.definition.types import AgentDefinition, ModelSpec
+from agentcore_runner.definition.types import AgentDefinition, ModelSpec, ThinkingSpec
 from agentcore_runner.errors import ConfigError
-from agentcore_runner.providers.catalog import ModelSettings, Provider, open_provider, parse_model
+from agentcore_runner.providers.catalog import (
+    ModelSettings,
+    ModelsFile,
+    Provider,
+    open_provider,
+    parse_model,
+    read_models,
+)
 from agentcore_runner.runtime.clock import unix_ms
 from agentcore_runner.runtime.options import RunOptions
+from agentcore_runner.runtime.route import Choice
 
 
-def model_settings(spec: ModelSpec | None, override: str | None) -> ModelSettings:
+def model_settings(
+    spec: ModelSpec | None, override: str | None, models: ModelsFile | None = None
+) -> ModelSettings:
     """Settings for the model in force. A flag replaces the model whole when it names another provider; for
-    the same provider the file's other settings stay."""
+    the same provider the file's other settings stay. `models` is the user's models file."""
     if override is not None:
         chosen = parse_model(override)
         if spec is None or spec.provider != chosen.provider:
-            return chosen
+            return msgspec.structs.replace(chosen, models=models)
         spec = msgspec.structs.replace(spec, id=chosen.id)
     if spec is None:
         raise ConfigError("no model: set `model:` in the agent file or pass --model PROVIDER/ID")
     fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
     if spec.cost is not None:
         fields["cost"] = ModelCost(**msgspec.structs.asdict(spec.cost))
-    return ModelSettings(**fields)
+    return ModelSettings(**fields, models=models)
+
+
+class Models(msgspec.Struct, frozen=True, kw_only=True):
+    """The models of a run, ready to be asked: those that answer, in the order in which they go on, and the
+    one that writes summaries, where that is another. `warnings` says, a sentence each, what of their settings
+    they will not be told."""
+
+    choices: tuple[Choice, ...]
+    writer: Provider | None
+    warnings: tuple[str, ...]
+
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        """All of them, the first to answer first."""
+        others = () if self.writer is None else (self.writer,)
+        return (*[choice.provider for choice in self.choices], *others)
 
 
 def open_models(
@@ -38,32 +65,67 @@ def open_models(
     env: Mapping[str, str],
     cwd: Path,
     idle_timeout: float,
-) -> tuple[Provider, ...]:
-    """The models of a run, ready to be asked: the one that answers first, the one that writes summaries last.
-    A flag's model does all the work, so that a run with a script asks nobody. Raises ConfigError for a model
-    that cannot be asked."""
-    settings = [model_settings(definition.model, options.model)]
-    compaction = definition.compaction
-    if compaction.model is not None and compaction.enabled and options.model is None:
-        settings.append(model_settings(compaction.model, None))
-    return tuple(
-        open_provider(
-            each,
-            env=env,
-            cwd=cwd,
-            agent_directory=definition.directory,
-            idle_timeout=idle_timeout,
-            now=unix_ms,
-        )
-        for each in settings
+) -> Models:
+    """The models of a run. A flag's model does all the work, so that a run with a script asks nobody. Raises
+    ConfigError for a model that cannot be asked, and for a thinking level that one does not have where the
+    file wants no other."""
+    new = partial(
+        open_provider,
+        env=env,
+        cwd=cwd,
+        agent_directory=definition.directory,
+        idle_timeout=idle_timeout,
+        now=unix_ms,
     )
+    own = read_models(options.models_file) if options.models_file else None
+    level, budget = thinking_of(definition, options)
+    first = new(model_settings(definition.model, options.model, own))
+    choices = [Choice(provider=first, level=level, budget=budget)]
+    writer = None
+    if options.model is None:
+        for spec in definition.fallback:
+            level, budget = told(spec.thinking) if spec.thinking else (choices[0].level, choices[0].budget)
+            other = new(model_settings(spec.model, None, own))
+            choices.append(Choice(provider=other, level=level, budget=budget, on=spec.on))
+        compaction = definition.compaction
+        if compaction.model is not None and compaction.enabled:
+            writer = new(model_settings(compaction.model, None, own))
+    warnings = [text for choice in choices for text in choice.provider.warnings(choice.level)]
+    about_thinking = [text for text in warnings if text.startswith("thinking_level ")]
+    if definition.thinking is None and options.thinking_level is None:
+        # Nobody asked for anything: that a model thinks all the same is no news.
+        warnings = [text for text in warnings if text not in about_thinking]
+    elif about_thinking and definition.thinking_unsupported == "error":
+        raise ConfigError(f"{about_thinking[0]}, and thinking_unsupported is 'error'")
+    return Models(choices=tuple(choices), writer=writer, warnings=tuple(warnings))
 
 
-def thinking_level(definition: AgentDefinition, options: RunOptions) -> ThinkingLevel:
-    """The level in force: the option's, else the file's, else off."""
-    level = options.thinking_level or definition.thinking_level or "off"
+def thinking_of(definition: AgentDefinition, options: RunOptions) -> tuple[ThinkingLevel, int | None]:
+    """The level and the budget in tokens in force: the option's, else the file's, else off."""
+    if options.thinking_level is None:
+        return told(definition.thinking or ThinkingSpec(level="off"))
     try:
-        return ThinkingLevel(level)
+        return ThinkingLevel(options.thinking_level), None
     except ValueError as exc:
         known = ", ".join(each.value for each in ThinkingLevel)
-        raise ConfigError(f"there is no thinking level {level!r} (it is one of {known})") from exc
+        message = f"there is no thinking level {options.thinking_level!r} (it is one of {known})"
+        raise ConfigError(message) from exc
+
+
+def told(thinking: ThinkingSpec) -> tuple[ThinkingLevel, int | None]:
+    """The level and the budget; for models that know no budget, a budget comes with the level that thinks so
+    much or more."""
+    budget = thinking.budget_tokens
+    if budget is None:
+        return ThinkingLevel(thinking.level or "off"), None
+    enough = [level for level, tokens in USUAL_BUDGETS.items() if budget <= tokens]
+    return (enough[0] if enough else ThinkingLevel.HIGH), budget
+
+
+USUAL_BUDGETS = {
+    ThinkingLevel.MINIMAL: 1024,
+    ThinkingLevel.LOW: 2048,
+    ThinkingLevel.MEDIUM: 8192,
+    ThinkingLevel.HIGH: 16384,
+}
+"""Tokens that a level stands for, where a model is told tokens."""

@@ -51,7 +51,10 @@ def masked(resolved: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def with_value(data: dict[str, Any], path: KeyPath, value: Any) -> dict[str, Any]:
-    """A copy of the data with another value at the path."""
-    key, rest = str(path[0]), path[1:]
-    return {**data, key: with_value(data[key], rest, value) if rest else value}
+def with_value(data: Any, path: KeyPath, value: Any) -> Any:
+    """A copy of maps and lists with another value at the path."""
+    if not path:
+        return value
+    copy = data.copy()
+    copy[path[0]] = with_value(data[path[0]], path[1:], value)
+    return copy

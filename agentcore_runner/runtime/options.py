@@ -18,16 +18,18 @@ class RawInput(msgspec.Struct, frozen=True):
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Overrides and values of one run.
 
-    `prompts` are plain text: the first replaces the file's prompt, the rest are follow-ups. `limits` maps a
-    key of the file's `limits` to a tighter value; `raise_limits` allows a looser one. `transcript` is a file,
-    a folder or `none`. `stdin_text` reads standard input for whoever asks by name (None where nothing can
-    come), `stdin_prompt` where it is the last resort for a prompt. `sole_parent` says that nothing else
-    in this process starts children, so that every orphan is one of the run's."""
+    `prompts` are plain text: the first replaces the file's prompt, the rest are follow-ups. `limits` maps
+    a key of the file's `limits` to a tighter value; `raise_limits` allows a looser one. `transcript` is a
+    file, a folder or `none`; `models_file` tells of models and providers of the user's own. `stdin_text`
+    reads standard input for whoever asks by name (None where nothing can come), `stdin_prompt` where it is
+    the last resort for a prompt. `sole_parent` says that nothing else in this process starts children, so
+    that every orphan is one of the run's."""
 
     prompts: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = {}
     attachments: tuple[Path, ...] = ()
     model: str | None = None
+    models_file: Path | None = None
     thinking_level: str | None = None
     cwd: Path = Path()
     limits: Mapping[str, float] = {}

@@ -26,7 +26,7 @@ from agentcore_runner.runtime.git import git_state
 from agentcore_runner.runtime.ground import Ground
 from agentcore_runner.runtime.inputs import resolve_inputs
 from agentcore_runner.runtime.limits import effective_limits
-from agentcore_runner.runtime.model import open_models, thinking_level
+from agentcore_runner.runtime.model import Models, open_models
 from agentcore_runner.runtime.options import RunOptions
 from agentcore_runner.runtime.toolbox import build_tools, child_environment
 from agentcore_runner.tools.process import Children
@@ -34,8 +34,8 @@ from agentcore_runner.tools.process import Children
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A run that is ready to start. `clock` gives the seconds since its preparation began; `prompt` is the
-    first user message's content; `git` is the state of the agent file's repository. the first of
-    `providers` answers, the last writes summaries."""
+    first user message's content; `git` is the state of the agent file's repository. `models` has
+    the model that answers first, first."""
 
     run: str
     clock: Callable[[], float]
@@ -45,8 +45,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     options: RunOptions
     cwd: Path
     inputs: dict[str, Any]
-    providers: tuple[Provider, ...]
-    thinking_level: ThinkingLevel
+    models: Models
     system_prompt: str
     prompt: tuple[UserContent, ...]
     follow_ups: tuple[str, ...]
@@ -66,17 +65,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def provider(self) -> Provider:
         """The model that answers."""
-        return self.providers[0]
+        return self.models.choices[0].provider
+
+    @property
+    def thinking_level(self) -> ThinkingLevel:
+        """How much it thinks."""
+        return self.models.choices[0].level
 
     @property
     def scripted(self) -> bool:
         """Whether no model is asked at all."""
-        return all(provider.scripted for provider in self.providers)
+        return all(provider.scripted for provider in self.models.providers)
 
     @property
     def parts(self) -> tuple[Children | Provider, ...]:
         """What must be closed, in this order."""
-        return (self.children, *self.providers)
+        return (self.children, *self.models.providers)
 
     async def aclose(self) -> None:
         """Let go of what the plan holds, if it was never run."""
@@ -99,10 +103,9 @@ async def prepare(
         raise ConfigError(f"working directory {options.cwd} is not a directory (see --cwd)")
     definition, warnings = definition_of(agent, options, env, cwd)
     limits = effective_limits(definition, options)
-    level = thinking_level(definition, options)
     inputs = await aside(lambda: resolve_inputs(definition, options.inputs, options.stdin_text), control.stop)
     run = os.urandom(4).hex()
-    providers = open_models(definition, options, env=env, cwd=cwd, idle_timeout=limits.idle_timeout)
+    models = open_models(definition, options, env=env, cwd=cwd, idle_timeout=limits.idle_timeout)
     children = Children(run, sole_parent=options.sole_parent)
     forget = control.hurry.on_abort(children.kill_now)
     transcript = transcript_path(definition, options, cwd, run)
@@ -131,12 +134,11 @@ async def prepare(
             clock=clock,
             definition=definition,
             git=git.result(),
-            warnings=[*warnings, *providers[0].warnings(level)],
+            warnings=[*warnings, *models.warnings],
             options=options,
             cwd=cwd,
             inputs=inputs,
-            providers=providers,
-            thinking_level=level,
+            models=models,
             system_prompt=definition.system_prompt.render(variables) if definition.system_prompt else "",
             prompt=prompt,
             follow_ups=follow_ups,
@@ -147,7 +149,7 @@ async def prepare(
         )
     except BaseException:
         await children.aclose()
-        for provider in providers:
+        for provider in models.providers:
             await provider.aclose()
         raise
     finally:
@@ -160,7 +162,7 @@ def definition_of(
     """The checked definition and its warnings; a file with errors is a ConfigError that carries them all."""
     if isinstance(agent, AgentDefinition):
         return agent, []
-    loaded, problems = require_valid(agent, options.model, env, cwd)
+    loaded, problems = require_valid(agent, options.model, env, cwd, options.models_file)
     assert loaded.definition is not None
     return loaded.definition, [f"{p.file}:{p.line}:{p.column}: {p.message}" for p in problems]
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from agentcore_runner.core.compactor import CompactionNote
+from agentcore_runner.core.compaction import CompactionNote
 from agentcore_runner.core.events import AgentEvent
 from agentcore_runner.core.signal import AbortSignal
 from agentcore_runner.errors import RunnerError, StdoutClosed, TranscriptError

@@ -11,7 +11,7 @@ import msgspec
 
 from agentcore_runner.core import compaction as comp
 from agentcore_runner.core import events as ev
-from agentcore_runner.core.compactor import CompactionNote
+from agentcore_runner.core.compaction import CompactionNote
 from agentcore_runner.core.messages import AssistantMessage, ToolResultMessage, role_of
 from agentcore_runner.core.stream import Retry, TextDelta, ThinkingDelta, ToolCallDelta
 from agentcore_runner.report.result import RunResult

@@ -145,6 +145,19 @@ class RetryRecord(Record, frozen=True, kw_only=True, tag="retry"):
     usage: Usage | UnsetType = UNSET
 
 
+class ModelFallback(
+    Record, frozen=True, kw_only=True, tag="model_fallback", rename={"failed": "from", "following": "to"}
+):
+    """A model failed for good, and another goes on with the request and all later ones: `from` and `to` are
+    `provider/id`. `reason` is the kind of failure, `message` its words."""
+
+    failed: str
+    following: str
+    thinking_level: str
+    reason: str
+    message: str
+
+
 class CompactionStart(Record, frozen=True, kw_only=True, tag="compaction_start"):
     """The conversation is being made shorter; `model` (`provider/id`) is asked for the summary. `reason` is
     `threshold` before a request that would not fit, `overflow` after one that the service refused, or
@@ -229,6 +242,7 @@ AnyRecord: TypeAlias = (
     | ToolExecutionUpdate
     | ToolExecutionEnd
     | RetryRecord
+    | ModelFallback
     | CompactionStart
     | CompactionEnd
     | QueueUpdate

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 from agentcore_runner.core import events as ev
 from agentcore_runner.core.compaction import CompactionEnd
-from agentcore_runner.core.compactor import CompactionNote
 from agentcore_runner.core.messages import AssistantMessage, TextContent
 from agentcore_runner.core.stream import Retry
 from agentcore_runner.core.tools import AgentToolResult
 from agentcore_runner.report.result import RunResult
+from agentcore_runner.runtime.route import Fallback
+from agentcore_runner.runtime.wiring import Note
 from agentcore_runner.words import counted
 
 LAST_LINE_PATIENCE_S = 1.0
@@ -74,9 +75,12 @@ class Progress:
             case _:
                 pass
 
-    def on_note(self, note: CompactionNote) -> None:
-        """Show how a compaction ended, and what was asked again for it."""
+    def on_note(self, note: Note) -> None:
+        """Show how a compaction ended, what was asked again for it, and which model goes on for another."""
         match note:
+            case Fallback():
+                failed, following = note.failed.provider.model.key, note.following.provider.model.key
+                self.warn(f"{failed} failed ({note.message}): {following} goes on")
             case CompactionEnd(result=None):
                 self.warn(f"the conversation could not be made shorter: {note.error_message}")
             case CompactionEnd(result=result) if self._per_turn and result is not None:

@@ -62,6 +62,8 @@ def record_text(record: rec.AnyRecord) -> Iterator[str]:
         case rec.RetryRecord():
             status = f"status {record.status}" if record.status else "no response"
             yield f"[retry {record.attempt} after {record.delay_s:.1f} s, {status}: {record.reason}]"
+        case rec.ModelFallback():
+            yield f"[{record.failed} failed ({record.message}): {record.following} goes on]"
         case rec.CompactionEnd():
             yield from compaction_text(record)
         case rec.Warning():

@@ -412,7 +412,7 @@ def test_a_dry_run_shows_the_request_of_the_first_line(project: Project) -> None
     )
 
     assert (done.code, (project.folder / ".agentcore").exists()) == (0, False)
-    assert done.result["body"]["messages"] == [{"role": "user", "content": "a"}]
+    assert done.result["body"]["input"] == [{"role": "user", "content": "a"}]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

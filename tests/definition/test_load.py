@@ -23,6 +23,7 @@ from agentcore_runner.definition.types import (
     Limits,
     ModelSpec,
     QueueModes,
+    ThinkingSpec,
     TranscriptSpec,
 )
 from agentcore_runner.errors import ConfigError
@@ -99,7 +100,7 @@ def test_every_key_arrives() -> None:
         compat={"max_tokens_field": "max_tokens"},
         extra_body={"seed": 7},
     )
-    assert definition.thinking_level == "off"
+    assert definition.thinking == ThinkingSpec(level="off")
     assert definition.queue_mode == QueueModes(steering="all")
     assert definition.tool_execution == "sequential"
     assert definition.limits == Limits(

@@ -30,6 +30,11 @@ RENAMED: dict[str, dict[str, str | None]] = {
         "env": "env_expose",
         "system_prompt_file": "system_prompt",
         "prompt_file": "prompt",
+        "thinking_level": "thinking",
+    },
+    "FallbackSpec": {
+        "thinking_level": "thinking",
+        **dict.fromkeys(SCHEMA["$defs"]["model"]["properties"]),
     },
     "BuiltinToolSpec": {"type": None},
     "CommandToolSpec": {"type": None},
@@ -40,10 +45,14 @@ DERIVED = {
     "BuiltinToolSpec": {"builtin"},
     "Limits": {"written"},
     "ModelSpec": {"provider"},
+    "FallbackSpec": {"model"},
+    "ThinkingSpec": {"level"},
 }
 PAIRS = {
     "AgentDefinition": SCHEMA,
     "ModelSpec": SCHEMA["$defs"]["model"],
+    "FallbackSpec": SCHEMA["$defs"]["fallback_model"],
+    "ThinkingSpec": SCHEMA["$defs"]["thinking_budget"],
     "CostSpec": SCHEMA["$defs"]["cost"],
     "ContextItem": SCHEMA["$defs"]["context_item"],
     "QueueModes": SCHEMA["$defs"]["queue_modes"],
@@ -78,7 +87,8 @@ def test_every_type_is_compared() -> None:
 def test_choices_of_schema_and_types_are_the_same() -> None:
     properties, defs = SCHEMA["properties"], SCHEMA["$defs"]
 
-    assert properties["thinking_level"]["enum"] == list(get_args(types.ThinkingLevelName))
+    assert defs["thinking_level_name"]["enum"] == list(get_args(types.ThinkingLevelName))
+    assert defs["fallback_reason"]["enum"] == list(get_args(types.FallbackReason))
     assert set(properties["tool_execution"]["enum"]) == set(get_args(types.ExecutionModeName))
     assert set(defs["queue_mode_name"]["enum"]) == set(get_args(types.QueueModeName))
     assert defs["limits"]["properties"]["max_turns"]["default"] == types.Limits().max_turns

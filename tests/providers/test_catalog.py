@@ -13,7 +13,9 @@ import pytest
 from agentcore_runner.core.model import Model, ModelCost
 from agentcore_runner.core.signal import AbortSignal
 from agentcore_runner.core.stream import StreamOptions
+from agentcore_runner.definition.schema import agent_schema
 from agentcore_runner.errors import ConfigError
+from agentcore_runner.providers.apis import APIS, SCRIPTED_API
 from agentcore_runner.providers.catalog import (
     Mistake,
     ModelSettings,
@@ -22,8 +24,9 @@ from agentcore_runner.providers.catalog import (
     model_mistakes,
     parse_model,
 )
+from agentcore_runner.providers.keys import headers_of
 from agentcore_runner.providers.local import find_local_servers, usual_addresses
-from agentcore_runner.providers.vendors import is_loopback
+from agentcore_runner.providers.vendors import is_loopback, vendor_of
 from tests.providers.doubles import context, opened
 from tests.servers.chat_server import ChatServer
 
@@ -58,21 +61,43 @@ def test_other_name_is_a_mistake(text: str) -> None:
         ("llamacpp/x", {}, "http://127.0.0.1:8080/v1"),
         ("vllm/x", {}, "http://127.0.0.1:8000/v1"),
         ("lmstudio/x", {}, "http://127.0.0.1:1234/v1"),
+        ("anthropic/x", {"ANTHROPIC_BASE_URL": "http://h/"}, "http://h"),
+        (
+            "azure/x",
+            {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/"},
+            "https://r.openai.azure.com/openai/v1",
+        ),
+        (
+            "azure/x",
+            {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/openai/v1/"},
+            "https://r.openai.azure.com/openai/v1",
+        ),
+        ("openrouter/a/b", {}, "https://openrouter.ai/api/v1"),
+        ("groq/x", {}, "https://api.groq.com/openai/v1"),
+        ("deepseek/x", {}, "https://api.deepseek.com"),
+        ("mistral/x", {}, "https://api.mistral.ai/v1"),
+        ("xai/x", {}, "https://api.x.ai/v1"),
+        ("together/x", {}, "https://api.together.ai/v1"),
+        ("fireworks/x", {}, "https://api.fireworks.ai/inference/v1"),
+        ("cerebras/x", {}, "https://api.cerebras.ai/v1"),
     ],
 )
 def test_provider_has_its_usual_address(model: str, env: dict[str, str], base_url: str) -> None:
     assert describe(parse_model(model), env).base_url == base_url
 
 
-def test_description_needs_no_key() -> None:
-    assert describe(parse_model("openai/gpt-5"), {}) == Model(
-        id="gpt-5",
-        name="gpt-5",
-        api="openai-completions",
+def test_description_needs_no_key_and_unknown_models_have_usual_values() -> None:
+    assert describe(parse_model("openai/gpt-99"), {}) == Model(
+        id="gpt-99",
+        name="gpt-99",
+        api="openai-responses",
         provider="openai",
         base_url="https://api.openai.com/v1",
         reasoning=True,
         input=("text", "image"),
+        cost=None,
+        context_window=128_000,
+        max_tokens=16_384,
     )
 
 
@@ -89,19 +114,46 @@ def test_settings_are_taken_over() -> None:
 
 
 @pytest.mark.parametrize(
+    ("model", "base_url", "api"),
+    [
+        ("openai/x", None, "openai-responses"),
+        ("openai/x", "https://api.openai.com/v1/", "openai-responses"),
+        ("openai/x", "http://h/v1", "openai-completions"),
+        ("anthropic/x", "http://h", "anthropic-messages"),
+        ("google/x", None, "google-generative-ai"),
+        ("azure/x", "https://r.openai.azure.com/openai/v1", "openai-completions"),
+        ("groq/x", None, "openai-completions"),
+        ("ollama/x", None, "openai-completions"),
+    ],
+)
+def test_provider_speaks_its_api(model: str, base_url: str | None, api: str) -> None:
+    settings = msgspec.structs.replace(parse_model(model), base_url=base_url)
+
+    assert describe(settings, {}).api == api
+    for other in ("openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"):
+        assert describe(msgspec.structs.replace(settings, api=other), {}).api == other
+
+
+def test_address_that_only_a_variable_gives_may_be_missing_while_a_file_is_checked(tmp_path: Path) -> None:
+    assert mistakes(tmp_path, "azure/gpt") == []
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"provider": "openia"}, "'openia' is not a provider (did you mean 'openai'?)"),
         (
             {"provider": "antropic"},
-            "'antropic' is not a provider; known are llamacpp, lmstudio, ollama, openai",
+            "'antropic' is not a provider (did you mean 'anthropic'?); known are anthropic, azure, cerebras, "
+            "deepseek, fireworks, google, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, "
+            "scripted, together, vllm, xai. A models file (--models-file) can add others",
         ),
+        ({"api": "openai-response"}, "is not one that openai speaks (did you mean 'openai-responses'?)"),
         (
-            {"provider": "anthropic"},
-            "model 'anthropic/x': provider 'anthropic' is not supported yet; where it offers an "
-            "OpenAI-compatible address, name the model as openai/MODEL with that address as base_url",
+            {"provider": "azure"},
+            "base_url is missing: Azure OpenAI has no usual address for 'azure/x'; set "
+            "AZURE_OPENAI_ENDPOINT to the address of your resource",
         ),
-        ({"api": "openai-responses"}, "api 'openai-responses' is not supported yet"),
         ({"base_url": "localhost:8080"}, "base_url 'localhost:8080' is no address"),
         ({"base_url": "http://h:port/v1"}, "is no address"),
         (
@@ -153,7 +205,7 @@ def test_all_mistakes_are_told_at_once_with_their_places(tmp_path: Path) -> None
 
 
 def test_mistakes_beside_an_unknown_provider_are_told_too(tmp_path: Path) -> None:
-    found = mistakes(tmp_path, "groq/x", base_url="h", compat={"x": 1})
+    found = mistakes(tmp_path, "grok/x", base_url="h", compat={"x": 1})
 
     assert [mistake.key for mistake in found] == [(), ("compat", "x"), ("base_url",)]
 
@@ -235,6 +287,48 @@ def test_missing_key_names_the_variable_and_a_server_that_answers() -> None:
     message = str(caught.value)
     assert message.startswith("model 'openai/gpt-5' needs an API key: set OPENAI_API_KEY. ")
     assert f"Ollama answers at {server.url}: use --model ollama/qwen3:8b" in message
+
+
+@pytest.mark.parametrize(
+    ("model", "env", "header", "text"),
+    [
+        ("openai/x", {"OPENAI_API_KEY": "k"}, "authorization", "Bearer k"),
+        ("anthropic/x", {"ANTHROPIC_API_KEY": "k"}, "x-api-key", "k"),
+        ("anthropic/x", {"ANTHROPIC_AUTH_TOKEN": "t"}, "authorization", "Bearer t"),
+        ("anthropic/x", {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "t"}, "x-api-key", "k"),
+        ("google/x", {"GEMINI_API_KEY": "k", "GOOGLE_API_KEY": "no"}, "x-goog-api-key", "k"),
+        ("google/x", {"GOOGLE_API_KEY": "k"}, "x-goog-api-key", "k"),
+        ("azure/x", {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://r"}, "api-key", "k"),
+        ("groq/x", {"GROQ_API_KEY": "k"}, "authorization", "Bearer k"),
+        ("xai/x", {"XAI_API_KEY": "k"}, "authorization", "Bearer k"),
+    ],
+)
+def test_key_goes_where_the_service_wants_it(model: str, env: dict[str, str], header: str, text: str) -> None:
+    settings = parse_model(model)
+
+    assert key_headers(settings, env) == {header: text}
+    assert key_headers(msgspec.structs.replace(settings, headers={header: "own"}), env) == {header: "own"}
+
+
+def key_headers(settings: ModelSettings, env: dict[str, str]) -> dict[str, str]:
+    return headers_of(settings, vendor_of(settings), describe(settings, env), env)
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted"),
+    [
+        ("google/x", "set GEMINI_API_KEY or GOOGLE_API_KEY. "),
+        ("anthropic/x", "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN. "),
+        ("cerebras/x", "set CEREBRAS_API_KEY. "),
+    ],
+)
+def test_every_variable_that_a_key_may_be_in_is_named(model: str, wanted: str) -> None:
+    with pytest.raises(ConfigError, match=wanted):
+        key_headers(parse_model(model), {"OLLAMA_HOST": "127.0.0.1:1"})
+
+
+def test_agent_files_can_name_every_api() -> None:
+    assert agent_schema()["$defs"]["model"]["properties"]["api"]["enum"] == [*APIS, SCRIPTED_API]
 
 
 def test_missing_key_of_the_settings_is_named() -> None:

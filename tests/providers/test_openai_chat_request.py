@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentcore_runner.core.messages import (
     AssistantContent,
@@ -30,7 +32,9 @@ from agentcore_runner.providers.catalog import ModelSettings, describe
 from agentcore_runner.providers.openai_chat_compat import effective_compat
 from agentcore_runner.providers.openai_chat_request import ChatRequest
 from agentcore_runner.providers.transform import NO_RESULT, encode
+from tests.core.generated import ANY_TEXTS, values
 from tests.providers.doubles import context, user
+from tests.providers.oracle import check_request
 
 PNG = ImageContent(data="aGk=", mime_type="image/png")
 LOCAL = "http://127.0.0.1:8080/v1"
@@ -57,10 +61,12 @@ def result(call: str, *content: UserContent, name: str = "read") -> ToolResultMe
     return ToolResultMessage(tool_call_id=call, tool_name=name, content=content, timestamp=3)
 
 
-def request(model: str = "mock", base_url: str = LOCAL, **settings: Any) -> ChatRequest:
-    wanted = ModelSettings(provider="openai", id=model, base_url=base_url, **settings)
+def request(model: str = "mock", base_url: str = LOCAL, **more: Any) -> ChatRequest:
+    wanted = ModelSettings(
+        **{"provider": "openai", "id": model, "base_url": base_url, "api": "openai-completions", **more}
+    )
     described = describe(wanted, {})
-    return ChatRequest(described, effective_compat(base_url, model, wanted.compat), wanted)
+    return ChatRequest(described, effective_compat(described), wanted)
 
 
 def body(
@@ -74,9 +80,9 @@ def body(
     return decoded
 
 
-def sent(*messages: Message, **settings: Any) -> list[dict[str, Any]]:
+def sent(*messages: Message, **more: Any) -> list[dict[str, Any]]:
     """The messages after the system prompt."""
-    found: list[dict[str, Any]] = body(request(**settings), *messages)["messages"][1:]
+    found: list[dict[str, Any]] = body(request(**more), *messages)["messages"][1:]
     return found
 
 
@@ -102,9 +108,6 @@ def test_turn_with_tools_is_told_in_order() -> None:
 
 
 def test_tools_are_described() -> None:
-    async def execute(*_: object) -> Any:
-        return text_result("")
-
     tool = AgentTool(name="read", description="Reads.", parameters={"type": "object"}, execute=execute)
 
     function = {"name": "read", "description": "Reads.", "parameters": {"type": "object"}}
@@ -303,3 +306,76 @@ def test_other_beginning_is_made_anew() -> None:
         {"role": "user", "content": "Summary"},
         {"role": "user", "content": "Three"},
     ]
+
+
+# Any conversation
+
+IDS = st.sampled_from(["", "a", "call_1", "x" * 40, "x" * 70, "x" * 71, "a b|c", "é\ud83d"])
+SIGNATURES = st.sampled_from([None, "", "reasoning", "reasoning_content", "msg_1"]) | ANY_TEXTS
+ARGUMENTS = st.dictionaries(ANY_TEXTS, st.none() | ANY_TEXTS | st.integers(), max_size=2)
+CONTENT = st.lists(st.builds(TextContent, text=ANY_TEXTS) | values(ImageContent), max_size=3).map(tuple)
+BLOCKS = (
+    st.builds(TextContent, text=ANY_TEXTS, text_signature=SIGNATURES)
+    | st.builds(ThinkingContent, thinking=ANY_TEXTS, thinking_signature=SIGNATURES)
+    | st.builds(
+        ToolCall,
+        id=IDS,
+        name=st.sampled_from(["read", ""]),
+        arguments=ARGUMENTS,
+        raw_arguments=st.none() | ANY_TEXTS,
+        thought_signature=SIGNATURES,
+    )
+)
+
+
+def distinct(block: AssistantContent) -> object:
+    """Ids of calls are unique in an answer: the core sees to it."""
+    return block.id if isinstance(block, ToolCall) else object()
+
+
+MESSAGES = (
+    st.builds(UserMessage, content=CONTENT, timestamp=st.just(1))
+    | st.builds(
+        AssistantMessage,
+        content=st.lists(BLOCKS, max_size=4, unique_by=distinct).map(tuple),
+        api=st.sampled_from(["openai-completions", "anthropic-messages"]),
+        provider=st.sampled_from(["openai", "anthropic"]),
+        model=st.sampled_from(["gpt-5.1", "gpt-4o", "other"]),
+        stop_reason=st.sampled_from(["done", "done", "length", "refused", "error", "aborted"]),
+        timestamp=st.just(2),
+    )
+    | st.builds(
+        ToolResultMessage, tool_call_id=IDS, tool_name=st.just("read"), content=CONTENT, timestamp=st.just(3)
+    )
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(MESSAGES, max_size=8),
+    st.sampled_from(ThinkingLevel),
+    st.sampled_from(["gpt-5.1", "gpt-6.2-sol", "gpt-4o", "gpt-3.5-turbo"]),
+    st.booleans(),
+    st.none() | st.integers(0, 30_000),
+)
+def test_every_request_to_openai_is_one_that_the_official_sdk_allows(
+    messages: list[Message], level: ThinkingLevel, model: str, tools: bool, budget: int | None
+) -> None:
+    chat = request(model, "https://api.openai.com/v1", temperature=0.5, top_p=0.5, max_output_tokens=1)
+    tool = AgentTool(name="read", description="", parameters={"type": "object"}, execute=execute)
+    options = StreamOptions(
+        signal=AbortSignal(), thinking_level=level, thinking_budget=budget, session_id="s" * 99
+    )
+    given_tools = (tool,) if tools else ()
+
+    asked = msgspec.json.decode(encode(chat.body(context(*messages, tools=given_tools), options)))
+
+    check_request("openai-chat", asked)
+    calls = [call["id"] for item in asked["messages"] for call in item.get("tool_calls", ())]
+    results = [item["tool_call_id"] for item in asked["messages"] if item["role"] == "tool"]
+    assert sorted(calls) == sorted(results)
+    assert all(0 < len(identity) <= 40 for identity in calls)
+
+
+async def execute(*_: object) -> Any:
+    return text_result("")

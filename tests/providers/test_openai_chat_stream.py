@@ -106,6 +106,13 @@ def test_answer_that_is_not_streamed_is_taken_whole() -> None:
     assert outcome.stop_reason == "done"
 
 
+def test_half_an_answer_that_is_not_streamed_is_asked_for_again() -> None:
+    with pytest.raises(RequestFailed, match="no whole JSON document") as caught:
+        ChatDecoder(MODEL).whole(b'{"choices": [{"message": {"content": "Hel')
+
+    assert (caught.value.info.kind, caught.value.again) == ("stream", True)
+
+
 def test_first_call_is_complete_when_the_second_begins() -> None:
     parser = SseParser()
     decoder = ChatDecoder(MODEL)
