@@ -1,0 +1,76 @@
+"""What a Responses server understands, by address and model, and what a definition says of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from agentcore_runner.core.model import Model
+from agentcore_runner.providers.mistakes import Mistake, refuse
+from agentcore_runner.words import did_you_mean
+
+
+class Compat(msgspec.Struct, frozen=True, kw_only=True):
+    """Flags of a server, or of a model behind it. The defaults are what any compatible server takes.
+    `supports_effort_none`: thinking can be switched off with the effort `none`; `supports_temperature` and
+    `supports_temperature_when_reasoning` stand for `top_p` as well."""
+
+    supports_store: bool = True
+    supports_strict_mode: bool = True
+    supports_images: bool = True
+    supports_prompt_cache_key: bool = True
+    supports_reasoning_effort: bool = True
+    supports_reasoning_summary: bool = True
+    supports_encrypted_reasoning: bool = True
+    supports_effort_none: bool = False
+    supports_temperature: bool = True
+    supports_temperature_when_reasoning: bool = True
+
+
+OPENAI_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+"""Ends of the host names at which OpenAI's service is offered beside its own address."""
+PLAIN_MODEL = re.compile(r"(chat)?gpt-[34]|gpt-5(\.\d)?-chat")
+"""OpenAI's models that do not reason; they refuse to be told how."""
+
+
+def effective_compat(model: Model) -> Compat:
+    """The flags for a model at its address. Raises `Mistaken` for keys and values that are none."""
+    refuse(compat_mistakes(model.compat))
+    openai = _is_openai(model.base_url)
+    guessed = model.reasoning and not (openai and PLAIN_MODEL.match(model.id))
+    reasoning = model.compat.get("supports_reasoning_effort", guessed)
+    detected = Compat(
+        supports_images="image" in model.input,
+        supports_reasoning_effort=reasoning,
+        supports_encrypted_reasoning=reasoning,
+        supports_effort_none=openai,
+        supports_temperature_when_reasoning=not openai,
+    )
+    return msgspec.convert(msgspec.structs.asdict(detected) | model.compat, Compat)
+
+
+def as_flagged(model: Model, compat: Compat) -> Model:
+    """The model as its flags have it, whatever was known of it before."""
+    kinds = ("text", "image") if compat.supports_images else ("text",)
+    reasoning = model.reasoning or compat.supports_reasoning_effort
+    return msgspec.structs.replace(model, input=kinds, reasoning=reasoning)
+
+
+def compat_mistakes(overrides: dict[str, Any]) -> Iterator[Mistake]:
+    """The keys that are none, and the values that do not fit."""
+    for name, value in overrides.items():
+        key = ("compat", name)
+        if name not in Compat.__struct_fields__:
+            hint = did_you_mean(name, Compat.__struct_fields__)
+            yield Mistake(message=f"{name!r} is not a key of model.compat{hint}", key=key)
+        elif not isinstance(value, bool):
+            yield Mistake(message=f"model.compat.{name}: expected true or false, found {value!r}", key=key)
+
+
+def _is_openai(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    return host == "api.openai.com" or host.endswith(OPENAI_HOSTS)
