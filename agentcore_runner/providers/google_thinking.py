@@ -1,0 +1,75 @@
+"""How hard a Gemini model is told to think: a level or a budget, as the model takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentcore_runner.core.model import Model, ThinkingLevel, nearest_level
+from agentcore_runner.core.stream import StreamOptions
+
+LEAST_BUDGETS = (
+    (16_384, ThinkingLevel.HIGH),
+    (8_192, ThinkingLevel.MEDIUM),
+    (2_048, ThinkingLevel.LOW),
+    (1, ThinkingLevel.MINIMAL),
+)
+"""Levels by the least budget, in tokens, that they stand for where a model takes no budget."""
+
+
+def thinking_config(model: Model, options: StreamOptions) -> dict[str, Any] | None:
+    """The `thinkingConfig` of a request; None for a model that refuses to be told. Thoughts are asked for
+    only where thinking is: a model that cannot be stopped from it thinks unseen."""
+    if not model.reasoning:
+        return None
+    level, budget = options.thinking_level, options.thinking_budget
+    told: str | int
+    if budget is not None and _takes_budgets(model):
+        told = _within(model, budget)
+        level = ThinkingLevel.OFF if budget == 0 else ThinkingLevel.HIGH
+    else:
+        if budget is not None:
+            level = next((name for least, name in LEAST_BUDGETS if budget >= least), ThinkingLevel.OFF)
+        told = _told(model, level)
+    shown = {"includeThoughts": True} if level is not ThinkingLevel.OFF else {}
+    return shown | ({"thinkingBudget": told} if isinstance(told, int) else {"thinkingLevel": told})
+
+
+def thinking_warnings(model: Model, level: ThinkingLevel) -> list[str]:
+    """A level that is not sent, or sent as another; a sentence each."""
+    asked = f"thinking_level {level.value!r}"
+    if not model.reasoning:
+        if level is ThinkingLevel.OFF:
+            return []
+        return [
+            f"{asked} is not sent: {model.key} is not known to think"
+            " (model.compat: {supports_thinking: true} sends it)"
+        ]
+    nearest = nearest_level(model, level)
+    if nearest is not level:
+        return [f"{asked} is sent as {nearest.value!r}, the nearest that there is"]
+    told = _told(model, level)
+    if isinstance(told, str) and told.lower() != level.value and level is not ThinkingLevel.OFF:
+        return [f"{asked} is sent as {told.lower()!r}"]
+    if told == -1:
+        return [f"{asked} is not sent: {model.key} decides itself how much it thinks"]
+    return []
+
+
+def _told(model: Model, level: ThinkingLevel) -> str | int:
+    """The API's word, or its budget in tokens, for a level."""
+    told = model.thinking_levels.get(nearest_level(model, level).value)
+    if isinstance(told, int):
+        return told
+    return (told or level.value).upper()
+
+
+def _takes_budgets(model: Model) -> bool:
+    return any(isinstance(told, int) for told in model.thinking_levels.values())
+
+
+def _within(model: Model, budget: int) -> int:
+    """The budget as the model takes it: beyond what its levels stand for it is refused."""
+    known = [told for told in model.thinking_levels.values() if isinstance(told, int) and told > 0]
+    if budget < 0 or not known or (budget == 0 and model.thinking_levels.get("off") == 0):
+        return budget
+    return min(max(budget, min(known)), max(known))
