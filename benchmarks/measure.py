@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -25,13 +24,15 @@ EARLY, LATE = range(30, 71), range(160, 201)  # around turn 50, and up to turn 2
 
 
 class Scenario(NamedTuple):
-    """What the model does: tool turns, then an answer of `tokens` deltas. `must` has a bound per measure."""
+    """What the model does: tool turns, then an answer of `tokens` deltas. `must` has a bound per measure;
+    `model` has the provider and the API to speak."""
 
     name: str
     title: str
     turns: int
     tokens: int
     must: dict[str, float]
+    model: tuple[str, str] = ("openai/mock", "openai-completions")
 
 
 class Cost(NamedTuple):
@@ -62,7 +63,8 @@ class Server:
         self.process.communicate()
 
     def url(self, scenario: Scenario) -> str:
-        return f"http://127.0.0.1:{self.port}/turns={scenario.turns},tokens={scenario.tokens}/v1"
+        root = f"http://127.0.0.1:{self.port}/turns={scenario.turns},tokens={scenario.tokens}"
+        return f"{root}/v1" if scenario.model[0].startswith("openai/") else root
 
     def requests(self) -> list[tuple[float, float, int]]:
         """(began, answered, turn) of the requests since the last call."""
@@ -78,28 +80,33 @@ class Server:
 
 def plain_loop(server: Server, scenario: Scenario) -> Cost:
     """The yardstick's cost."""
-    return cost_of(
-        server, scenario, [sys.executable, str(HERE / "plain_loop.py"), server.url(scenario), "record"]
-    )
+    url, api = server.url(scenario), scenario.model[1]
+    if api == "openai-completions":
+        command = [str(HERE / "plain_loop.py"), url]
+    else:
+        command = [str(HERE / "plain_stream.py"), api, url.removesuffix("/v1")]
+    return cost_of(server, scenario, [sys.executable, *command, "record"])
 
 
 def agentcore_run(server: Server, scenario: Scenario) -> Cost:
     """Our cost: the installed command, with its record and its output as a user has them."""
     command = Path(sys.executable).with_name("agentcore-run")
-    return cost_of(server, scenario, [str(command), "agent.yaml", "--model", "openai/mock", "go"])
+    return cost_of(server, scenario, [str(command), "agent.yaml", "go"])
 
 
 def cost_of(server: Server, scenario: Scenario, command: list[str]) -> Cost:
     """The cost of this command in a fresh folder; raises Broken unless it did the scenario's requests."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copy(HERE / "agent.yaml", folder)
+        model, api = scenario.model
+        agent = (HERE / "agent.yaml").read_text(encoding="utf-8")
+        written = f'model: {{id: {model}, api: {api}, base_url: "{server.url(scenario)}"}}'
+        (folder / "agent.yaml").write_text(agent.replace("model: openai/mock", written), encoding="utf-8")
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": name,
             "LANG": "C.UTF-8",
-            "OPENAI_BASE_URL": server.url(scenario),
-            "OPENAI_API_KEY": "dummy",
+            **dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "dummy"),
         }
         server.requests()
         code, wall_s, usage = _run(command, folder, environment)

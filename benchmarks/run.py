@@ -19,9 +19,21 @@ SCENARIOS = (
     Scenario("S1", "start-up and one short answer", turns=0, tokens=20, must={"wall": 2.2}),
     Scenario("S2", "50 tool turns", turns=50, tokens=20, must={"CPU": 1.5}),
     Scenario("S3", "one answer of 20,000 deltas", turns=0, tokens=20_000, must={"CPU": 1.5}),
+    Scenario(
+        "S3r", "the same, Responses", turns=0, tokens=20_000, must={"CPU": 1.5},
+        model=("openai/mock", "openai-responses"),
+    ),
+    Scenario(
+        "S3a", "the same, Messages", turns=0, tokens=20_000, must={"CPU": 1.5},
+        model=("anthropic/mock", "anthropic-messages"),
+    ),
+    Scenario(
+        "S3g", "the same, Gemini", turns=0, tokens=20_000, must={"CPU": 1.5},
+        model=("google/mock", "google-generative-ai"),
+    ),
     # Late turns may grow as the plain loop's do; a tenth more is noise.
     Scenario("S4", "200 tool turns", turns=200, tokens=20, must={"CPU": 1.5, "growth": 1.1}),
-)
+)  # fmt: skip
 
 
 class Row(NamedTuple):

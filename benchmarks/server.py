@@ -1,8 +1,9 @@
-"""A Chat Completions server whose answers cost nothing to make. Standard library only, loopback only.
+"""A model server whose answers cost nothing to make. Standard library only, loopback only.
 
 The scenario stands in the URL, http://127.0.0.1:PORT/turns=50,tokens=20/v1/chat/completions: that many tool
 turns (`bash` with the command `true`), then a text of that many deltas. The turn is the number of tool
-results in the request, so the server keeps no state of a run; each answer is made once and is one write.
+results in the request, so the server keeps no state of a run; each answer is made once and is one write. The
+other APIs have the text only.
 
 It prints its port as the first line. A line on standard input is answered by one line of JSON, the requests
 since the last such line; the end of standard input ends it.
@@ -19,7 +20,8 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-WORDS = ("the ", "run ", "and ", "its ", "one ", "way ", "out ", "now\n")
+from answers import ANSWERS, pieces
+
 HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
     b"transfer-encoding: chunked\r\n\r\n"
@@ -62,13 +64,16 @@ class Connection(asyncio.Protocol):
 
     def answer(self, path: str, body: bytes) -> None:
         began, self.began = self.began, None
-        scenario = re.fullmatch(r"/turns=(\d+),tokens=(\d+)/v1/chat/completions", path)
-        if scenario is None:
+        scenario = re.fullmatch(r"/turns=(\d+),tokens=(\d+)(/.*)", path)
+        if scenario is None or scenario[3] not in ("/v1/chat/completions", *ANSWERS):
             self.transport.write(NOT_FOUND)
             return
-        turns, tokens = map(int, scenario.groups())
-        turn = sum(message["role"] == "tool" for message in json.loads(body)["messages"])
-        self.transport.write(call_answer(turn) if turn < turns else text_answer(turn, tokens))
+        turns, tokens, method, turn = int(scenario[1]), int(scenario[2]), scenario[3], 0
+        if method in ANSWERS:
+            self.transport.write(other_answer(method, tokens))
+        else:
+            turn = sum(message["role"] == "tool" for message in json.loads(body)["messages"])
+            self.transport.write(call_answer(turn) if turn < turns else text_answer(turn, tokens))
         assert began is not None
         self.seen.append(Request(began, time.monotonic(), turn))
 
@@ -88,12 +93,23 @@ def call_answer(turn: int) -> bytes:
 def text_answer(turn: int, tokens: int) -> bytes:
     """A text of `tokens` deltas of four characters."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": WORDS[i % len(WORDS)]} for i in range(tokens)]
+    deltas += [{"content": piece} for piece in pieces(tokens)]
     return stream(turn, deltas, "stop")
 
 
+@functools.cache
+def other_answer(method: str, tokens: int) -> bytes:
+    """The same text over another API."""
+    return response(
+        [
+            (f"event: {name}\n" if name else "") + f"data: {json.dumps(data, separators=(',', ':'))}\n\n"
+            for name, data in ANSWERS[method](tokens)
+        ]
+    )
+
+
 def stream(turn: int, deltas: list[dict[str, Any]], finish_reason: str) -> bytes:
-    """The whole response, one HTTP chunk per event."""
+    """The response with these deltas."""
     base = {
         "id": f"chatcmpl-{turn:06d}",
         "object": "chat.completion.chunk",
@@ -113,7 +129,12 @@ def stream(turn: int, deltas: list[dict[str, Any]], finish_reason: str) -> bytes
     chunks: list[dict[str, Any]] = [{**base, "choices": [choice], "usage": None} for choice in choices]
     chunks.append({**base, "choices": [], "usage": usage})
     events = [json.dumps(chunk, separators=(",", ":")) for chunk in chunks] + ["[DONE]"]
-    sent = [f"data: {event}\n\n".encode() for event in events]
+    return response([f"data: {event}\n\n" for event in events])
+
+
+def response(events: list[str]) -> bytes:
+    """The whole response, one HTTP chunk per event."""
+    sent = [event.encode() for event in events]
     return HEAD + b"".join(b"%x\r\n%b\r\n" % (len(data), data) for data in sent) + b"0\r\n\r\n"
 
 
