@@ -178,7 +178,7 @@ class ResponsesDecoder:
         if status == "completed":
             self._stop = ("done", status)
         elif status == "incomplete" and reason in (*CUT, None):
-            self._stop = ("length", reason)
+            self._stop = ("length", reason or status)
         elif status == "incomplete" and reason == "content_filter":
             self._stop = ("refused", reason)
         elif response.error:

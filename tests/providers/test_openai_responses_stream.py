@@ -277,5 +277,5 @@ def test_no_json_can_break_the_decoder(events: list[tuple[str, Any]]) -> None:
 def test_an_incomplete_answer_without_a_reason_was_cut() -> None:
     body = (WIRE / "length.sse").read_bytes().replace(b'{"reason": "max_output_tokens"}', b"null")
 
-    assert b"max_output_tokens\"}" not in body
+    assert b'max_output_tokens"}' not in body
     assert decoded([body])["outcome"]["stop_reason"] == "length"
