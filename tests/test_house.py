@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -22,15 +23,19 @@ FOLDERS = ("agentcore_runner", "agents", "benchmarks", "docs", "schemas", "tests
 TEXTS = [
     path
     for path in sorted([*ROOT.iterdir(), *(path for name in FOLDERS for path in (ROOT / name).rglob("*"))])
-    if path.suffix in {".py", ".md", ".yaml", ".json", ".toml", ".txt", ".sse", ".jsonl"}
-    or path.name == "run"
+    if "node_modules" not in path.parts
+    and (
+        path.suffix in {".py", ".mjs", ".md", ".yaml", ".json", ".toml", ".txt", ".sse", ".jsonl"}
+        or path.name == "run"
+    )
 ]
 MODULE_LINES, FUNCTION_LINES = 350, 70
 HEAVY = {"click", "httpx", "jinja2", "jsonschema", "yaml"}
-README_TESTS = """\
-python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/python -m pytest
-.venv/bin/pip install -q -e '.[node]' && .venv/bin/python -m pytest -m node
-"""
+README_TESTS = (
+    "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/python -m pytest\n"
+    ".venv/bin/pip install -q -e '.[node]' && .venv/bin/npm ci --prefix tests/servers"
+    " && .venv/bin/python -m pytest -m node\n"
+)
 
 
 def name_of(path: Path) -> str:
@@ -116,10 +121,11 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
 def test_contributing_gives_a_reason_for_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["test"], *extras["check"], *extras["node"]]
+    npm = json.loads((ROOT / "tests/servers/package.json").read_text(encoding="utf-8"))["dependencies"]
+    wanted = [*project["dependencies"], *extras["test"], *extras["check"], *extras["node"], *npm]
 
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Dependencies")[2]
-    told = re.findall(r"^\| `([\w-]+)` \| \S", text, re.MULTILINE)
+    told = re.findall(r"^\| `([\w@/-]+)` \| \S", text, re.MULTILINE)
 
     assert told == [re.split(r"[<>=!~ \[]", requirement)[0] for requirement in wanted]
 
