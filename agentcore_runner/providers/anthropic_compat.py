@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from agentcore_runner.core.model import Model
-from agentcore_runner.providers.mistakes import Mistake, refuse
-from agentcore_runner.words import did_you_mean
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
 
 Levels: TypeAlias = dict[str, str | int | None]
 Version: TypeAlias = tuple[int, int]
@@ -78,16 +77,7 @@ def as_flagged(model: Model, compat: Compat) -> Model:
 
 def compat_mistakes(overrides: dict[str, Any]) -> Iterator[Mistake]:
     """The keys that are none, and the values that do not fit."""
-    for name, value in overrides.items():
-        key = ("compat", name)
-        if name not in Compat.__struct_fields__:
-            hint = did_you_mean(name, Compat.__struct_fields__)
-            yield Mistake(message=f"{name!r} is not a key of model.compat{hint}", key=key)
-            continue
-        words = get_args(get_type_hints(Compat)[name])
-        if value not in words if words else not isinstance(value, bool):
-            wanted = " or ".join(map(repr, words)) or "true or false"
-            yield Mistake(message=f"model.compat.{name}: expected {wanted}, found {value!r}", key=key)
+    return flag_mistakes(overrides, Compat)
 
 
 def version_of(model_id: str) -> Version | None:

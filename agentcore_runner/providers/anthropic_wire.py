@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from agentcore_runner.providers import lenient
 from agentcore_runner.providers.transform import encode
 
 Number: TypeAlias = int | float | None
@@ -98,8 +99,8 @@ def read_event(data: bytes) -> Event | None:
         return None
     message, block, delta = value.get("message"), value.get("content_block"), value.get("delta")
     return Event(
-        type=_text(value.get("type")),
-        index=_int(value.get("index")),
+        type=lenient.text(value.get("type")),
+        index=lenient.whole(value.get("index")),
         delta=_delta(delta) if isinstance(delta, dict) else None,
         content_block=_block(block) if isinstance(block, dict) else None,
         message=_message(message) if isinstance(message, dict) else None,
@@ -132,12 +133,14 @@ def _tolerant(data: bytes) -> dict[str, Any] | None:
 def _message(value: dict[str, Any]) -> WireMessage:
     content = value.get("content")
     return WireMessage(
-        type=_text(value.get("type")),
-        id=_text(value.get("id")),
-        model=_text(value.get("model")),
-        content=[_block(_dict(item)) for item in content] if isinstance(content, list) else None,
-        stop_reason=_text(value.get("stop_reason")),
-        stop_details=StopDetails(category=_text(_dict(value.get("stop_details")).get("category"))),
+        type=lenient.text(value.get("type")),
+        id=lenient.text(value.get("id")),
+        model=lenient.text(value.get("model")),
+        content=[_block(lenient.mapping(item)) for item in content] if isinstance(content, list) else None,
+        stop_reason=lenient.text(value.get("stop_reason")),
+        stop_details=StopDetails(
+            category=lenient.text(lenient.mapping(value.get("stop_details")).get("category"))
+        ),
         usage=_usage(value.get("usage")),
         odd=True,
     )
@@ -145,46 +148,32 @@ def _message(value: dict[str, Any]) -> WireMessage:
 
 def _block(value: dict[str, Any]) -> Block:
     names = ("type", "text", "thinking", "signature", "data", "id", "name")
-    texts = {name: _text(value.get(name)) for name in names}
+    texts = {name: lenient.text(value.get(name)) for name in names}
     arguments = value.get("input")
     return Block(**texts, input=msgspec.Raw(b"" if arguments is None else encode(arguments)))
 
 
 def _delta(value: dict[str, Any]) -> Delta:
     names = ("type", "text", "thinking", "signature", "partial_json", "stop_reason")
-    texts = {name: _text(value.get(name)) for name in names}
+    texts = {name: lenient.text(value.get(name)) for name in names}
     return Delta(
-        **texts, stop_details=StopDetails(category=_text(_dict(value.get("stop_details")).get("category")))
+        **texts,
+        stop_details=StopDetails(
+            category=lenient.text(lenient.mapping(value.get("stop_details")).get("category"))
+        ),
     )
 
 
 def _usage(value: Any) -> WireUsage | None:
     if not isinstance(value, dict):
         return None
-    hour = _dict(value.get("cache_creation")).get("ephemeral_1h_input_tokens")
-    thought = _dict(value.get("output_tokens_details")).get("thinking_tokens")
+    hour = lenient.mapping(value.get("cache_creation")).get("ephemeral_1h_input_tokens")
+    thought = lenient.mapping(value.get("output_tokens_details")).get("thinking_tokens")
     return WireUsage(
-        input_tokens=_int(value.get("input_tokens")),
-        output_tokens=_int(value.get("output_tokens")),
-        cache_read_input_tokens=_int(value.get("cache_read_input_tokens")),
-        cache_creation_input_tokens=_int(value.get("cache_creation_input_tokens")),
-        cache_creation=CacheCreation(ephemeral_1h_input_tokens=_int(hour)),
-        output_tokens_details=OutputDetails(thinking_tokens=_int(thought)),
+        input_tokens=lenient.whole(value.get("input_tokens")),
+        output_tokens=lenient.whole(value.get("output_tokens")),
+        cache_read_input_tokens=lenient.whole(value.get("cache_read_input_tokens")),
+        cache_creation_input_tokens=lenient.whole(value.get("cache_creation_input_tokens")),
+        cache_creation=CacheCreation(ephemeral_1h_input_tokens=lenient.whole(hour)),
+        output_tokens_details=OutputDetails(thinking_tokens=lenient.whole(thought)),
     )
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) else None
-
-
-def _int(value: Any) -> int | None:
-    try:
-        return int(value) if isinstance(value, int | float | str) else None
-    except (ValueError, OverflowError):
-        return None
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

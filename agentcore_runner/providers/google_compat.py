@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from agentcore_runner.core.model import Model
-from agentcore_runner.providers.mistakes import Mistake, refuse
-from agentcore_runner.words import did_you_mean
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
 
 Levels: TypeAlias = dict[str, str | int | None]
 
@@ -61,13 +60,7 @@ def as_flagged(model: Model, compat: Compat) -> Model:
 
 def compat_mistakes(overrides: dict[str, Any]) -> Iterator[Mistake]:
     """The keys that are none, and the values that do not fit."""
-    for name, value in overrides.items():
-        key = ("compat", name)
-        if name not in Compat.__struct_fields__:
-            hint = did_you_mean(name, Compat.__struct_fields__)
-            yield Mistake(message=f"{name!r} is not a key of model.compat{hint}", key=key)
-        elif not isinstance(value, bool):
-            yield Mistake(message=f"model.compat.{name}: expected true or false, found {value!r}", key=key)
+    return flag_mistakes(overrides, Compat)
 
 
 def version_of(model_id: str) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from agentcore_runner.providers import lenient
 from agentcore_runner.providers.transform import encode
 
 Number: TypeAlias = int | float | None
@@ -105,23 +106,23 @@ def _tolerant(data: bytes) -> list[Chunk] | None:
 def _chunk(value: dict[str, Any]) -> Chunk:
     feedback = value.get("promptFeedback")
     return Chunk(
-        candidates=[_candidate(_dict(item)) for item in _list(value.get("candidates"))],
-        prompt_feedback=Feedback(block_reason=_text(_dict(feedback).get("blockReason"))),
+        candidates=[_candidate(lenient.mapping(item)) for item in lenient.items(value.get("candidates"))],
+        prompt_feedback=Feedback(block_reason=lenient.text(lenient.mapping(feedback).get("blockReason"))),
         usage_metadata=_usage(value.get("usageMetadata")),
-        model_version=_text(value.get("modelVersion")),
-        response_id=_text(value.get("responseId")),
+        model_version=lenient.text(value.get("modelVersion")),
+        response_id=lenient.text(value.get("responseId")),
         error=value.get("error"),
         odd=True,
     )
 
 
 def _candidate(value: dict[str, Any]) -> Candidate:
-    parts = _list(_dict(value.get("content")).get("parts"))
+    parts = lenient.items(lenient.mapping(value.get("content")).get("parts"))
     return Candidate(
-        index=_int(value.get("index")),
-        content=Content(parts=[_part(_dict(item)) for item in parts]),
-        finish_reason=_text(value.get("finishReason")),
-        finish_message=_text(value.get("finishMessage")),
+        index=lenient.whole(value.get("index")),
+        content=Content(parts=[_part(lenient.mapping(item)) for item in parts]),
+        finish_reason=lenient.text(value.get("finishReason")),
+        finish_message=lenient.text(value.get("finishMessage")),
     )
 
 
@@ -129,11 +130,11 @@ def _part(value: dict[str, Any]) -> Part:
     blob = value.get("inlineData")
     call = value.get("functionCall")
     return Part(
-        text=_text(value.get("text")),
+        text=lenient.text(value.get("text")),
         thought=value.get("thought") is True,
-        thought_signature=_text(value.get("thoughtSignature")),
+        thought_signature=lenient.text(value.get("thoughtSignature")),
         function_call=_call(call) if isinstance(call, dict) else None,
-        inline_data=Blob(mime_type=_text(blob.get("mimeType"))) if isinstance(blob, dict) else None,
+        inline_data=Blob(mime_type=lenient.text(blob.get("mimeType"))) if isinstance(blob, dict) else None,
         executable_code=_code(value.get("executableCode")),
         code_execution_result=_code(value.get("codeExecutionResult")),
     )
@@ -142,43 +143,22 @@ def _part(value: dict[str, Any]) -> Part:
 def _call(value: dict[str, Any]) -> FunctionCall:
     args = value.get("args")
     raw = msgspec.Raw(b"" if args is None else encode(args))
-    return FunctionCall(id=_text(value.get("id")), name=_text(value.get("name")), args=raw)
+    return FunctionCall(id=lenient.text(value.get("id")), name=lenient.text(value.get("name")), args=raw)
 
 
 def _code(value: Any) -> Code | None:
     if not isinstance(value, dict):
         return None
-    return Code(code=_text(value.get("code")), output=_text(value.get("output")))
+    return Code(code=lenient.text(value.get("code")), output=lenient.text(value.get("output")))
 
 
 def _usage(value: Any) -> WireUsage | None:
     if not isinstance(value, dict):
         return None
     return WireUsage(
-        prompt_token_count=_int(value.get("promptTokenCount")),
-        cached_content_token_count=_int(value.get("cachedContentTokenCount")),
-        tool_use_prompt_token_count=_int(value.get("toolUsePromptTokenCount")),
-        candidates_token_count=_int(value.get("candidatesTokenCount")),
-        thoughts_token_count=_int(value.get("thoughtsTokenCount")),
+        prompt_token_count=lenient.whole(value.get("promptTokenCount")),
+        cached_content_token_count=lenient.whole(value.get("cachedContentTokenCount")),
+        tool_use_prompt_token_count=lenient.whole(value.get("toolUsePromptTokenCount")),
+        candidates_token_count=lenient.whole(value.get("candidatesTokenCount")),
+        thoughts_token_count=lenient.whole(value.get("thoughtsTokenCount")),
     )
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) else None
-
-
-def _int(value: Any) -> int | None:
-    try:
-        return int(value) if isinstance(value, int | float | str) else None
-    except (ValueError, OverflowError):
-        return None
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from agentcore_runner.errors import ConfigError
+from agentcore_runner.words import did_you_mean
 
 
 class Mistake(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,3 +43,23 @@ def refuse(mistakes: Iterable[Mistake]) -> None:
     found = tuple(mistakes)
     if found:
         raise Mistaken(found)
+
+
+def flag_mistakes(overrides: dict[str, Any], kind: type[msgspec.Struct]) -> Iterator[Mistake]:
+    """The keys of a `compat` that are no flags of this kind, and the values that do not fit."""
+    for name, value in overrides.items():
+        key = ("compat", name)
+        if name not in kind.__struct_fields__:
+            hint = did_you_mean(name, kind.__struct_fields__)
+            yield Mistake(message=f"{name!r} is not a key of model.compat{hint}", key=key)
+            continue
+        try:
+            msgspec.convert({name: value}, kind)
+        except msgspec.ValidationError:
+            wanted = _wanted(get_type_hints(kind)[name])
+            yield Mistake(message=f"model.compat.{name}: expected {wanted}, found {value!r}", key=key)
+
+
+def _wanted(kind: Any) -> str:
+    words = {bool: "true or false", str: "a string", dict[str, Any]: "a map"}
+    return words.get(kind) or " or ".join(map(repr, get_args(kind)))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from agentcore_runner.core.model import Model
-from agentcore_runner.providers.mistakes import Mistake, refuse
-from agentcore_runner.words import did_you_mean
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,23 +109,7 @@ TAKE_ANY_LEVEL = ("openai", "azure", "openrouter", "deepseek")
 
 def compat_mistakes(overrides: dict[str, Any]) -> Iterator[Mistake]:
     """The keys that are none, and the values that do not fit."""
-    for name, value in overrides.items():
-        key = ("compat", name)
-        if name not in Compat.__struct_fields__:
-            hint = did_you_mean(name, Compat.__struct_fields__)
-            yield Mistake(message=f"{name!r} is not a key of model.compat{hint}", key=key)
-            continue
-        try:
-            msgspec.convert({name: value}, Compat)
-        except msgspec.ValidationError:
-            wanted = _wanted(get_type_hints(Compat)[name])
-            yield Mistake(message=f"model.compat.{name}: expected {wanted}, found {value!r}", key=key)
-
-
-def _wanted(kind: Any) -> str:
-    return {bool: "true or false", str: "a string", dict[str, Any]: "a map"}.get(kind) or " or ".join(
-        map(repr, get_args(kind))
-    )
+    return flag_mistakes(overrides, Compat)
 
 
 def _detected(model: Model) -> Compat:

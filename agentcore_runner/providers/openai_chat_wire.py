@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from agentcore_runner.providers import lenient
+
 Number: TypeAlias = int | float | None
 
 
@@ -89,7 +91,7 @@ def _tolerant(data: bytes) -> Chunk | None:
     return Chunk(
         id=_text(value.get("id")),
         model=_text(value.get("model")),
-        choices=[_choice(item) for item in _list(value.get("choices"))],
+        choices=[_choice(item) for item in lenient.items(value.get("choices"))],
         usage=_usage(value.get("usage")),
         error=value.get("error"),
         odd=True,
@@ -97,7 +99,7 @@ def _tolerant(data: bytes) -> Chunk | None:
 
 
 def _choice(value: Any) -> Choice:
-    value = _dict(value)
+    value = lenient.mapping(value)
     return Choice(
         delta=_delta(value.get("delta")),
         message=_delta(value.get("message")),
@@ -116,18 +118,18 @@ def _delta(value: Any) -> Delta | None:
         reasoning=_text(value.get("reasoning")),
         reasoning_text=_text(value.get("reasoning_text")),
         refusal=_text(value.get("refusal")),
-        tool_calls=[_tool_delta(item) for item in _list(value.get("tool_calls"))],
+        tool_calls=[_tool_delta(item) for item in lenient.items(value.get("tool_calls"))],
     )
 
 
 def _tool_delta(value: Any) -> ToolDelta:
-    value = _dict(value)
-    function = _dict(value.get("function"))
+    value = lenient.mapping(value)
+    function = lenient.mapping(value.get("function"))
     arguments = function.get("arguments")
     if isinstance(arguments, dict):
         arguments = msgspec.json.encode(arguments).decode()
     return ToolDelta(
-        index=_int(value.get("index")),
+        index=lenient.whole(value.get("index")),
         id=_text(value.get("id")),
         function=Function(name=_text(function.get("name")), arguments=_text(arguments)),
     )
@@ -138,42 +140,28 @@ def _usage(value: Any) -> WireUsage | None:
         return None
     names = ("prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens", "cached_tokens")
     return WireUsage(
-        **{name: _int(value.get(name)) for name in names},
+        **{name: lenient.whole(value.get(name)) for name in names},
         prompt_tokens_details=_details(value.get("prompt_tokens_details")),
         completion_tokens_details=_details(value.get("completion_tokens_details")),
     )
 
 
 def _details(value: Any) -> Details:
-    value = _dict(value)
+    value = lenient.mapping(value)
     names = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
-    return Details(**{name: _int(value.get(name)) for name in names})
+    return Details(**{name: lenient.whole(value.get(name)) for name in names})
 
 
 def _text(value: Any) -> str | None:
     """A string, a number as its digits, or the joined `text` of a list of parts."""
     if isinstance(value, list):
-        return "".join([_text(_dict(part).get("text")) or "" for part in value])
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) else None
+        return "".join([_text(lenient.mapping(part).get("text")) or "" for part in value])
+    return lenient.text(value)
 
 
 def _thoughts(content: Any) -> str | None:
     """The thinking among the parts of a content, as Mistral sends it."""
-    return "".join([_text(_dict(part).get("thinking")) or "" for part in _list(content)]) or None
-
-
-def _int(value: Any) -> int | None:
-    try:
-        return int(value) if isinstance(value, int | float | str) else None
-    except (ValueError, OverflowError):
-        return None
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return (
+        "".join([_text(lenient.mapping(part).get("thinking")) or "" for part in lenient.items(content)])
+        or None
+    )

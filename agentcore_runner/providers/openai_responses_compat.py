@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from agentcore_runner.core.model import Model
-from agentcore_runner.providers.mistakes import Mistake, refuse
-from agentcore_runner.words import did_you_mean
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,13 +61,7 @@ def as_flagged(model: Model, compat: Compat) -> Model:
 
 def compat_mistakes(overrides: dict[str, Any]) -> Iterator[Mistake]:
     """The keys that are none, and the values that do not fit."""
-    for name, value in overrides.items():
-        key = ("compat", name)
-        if name not in Compat.__struct_fields__:
-            hint = did_you_mean(name, Compat.__struct_fields__)
-            yield Mistake(message=f"{name!r} is not a key of model.compat{hint}", key=key)
-        elif not isinstance(value, bool):
-            yield Mistake(message=f"model.compat.{name}: expected true or false, found {value!r}", key=key)
+    return flag_mistakes(overrides, Compat)
 
 
 def _is_openai(base_url: str) -> bool:
