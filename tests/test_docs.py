@@ -7,11 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
 
+from agentcore_runner.providers.apis import APIS
 from tests.runner import PROGRAM, environment
 
 ROOT = Path(__file__).parents[1]
@@ -119,3 +121,13 @@ def scripted(line: str) -> str:
         return line
     command, space, comment = line.partition("  #")
     return f"{command} {SCRIPTED}{agent[1]}.yaml{space}{comment}"
+
+
+@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic", "google"])
+def test_every_compat_flag_of_every_api_is_explained(api: str) -> None:
+    flags = import_module(f"agentcore_runner.providers.{api}_compat").Compat.__struct_fields__
+    page = (ROOT / "docs" / "providers.md").read_text("utf-8").partition("## compat")[2]
+    (heading,) = [kind for kind, spec in APIS.items() if spec.adapter[0] == api]
+    table = page.partition(f"Those of `{heading}`")[2].partition("\n\n|")[2].partition("\n\n")[0]
+
+    assert sorted(re.findall(r"^\| `(\w+)` ", "|" + table, re.MULTILINE)) == sorted(flags)

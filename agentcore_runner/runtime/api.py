@@ -27,6 +27,7 @@ def run(
     *,
     inputs: Mapping[str, Any] | None = None,
     model: str | None = None,
+    models_file: str | Path | None = None,
     thinking_level: str | None = None,
     cwd: str | Path = ".",
     limits: Mapping[str, float] | None = None,
@@ -35,8 +36,8 @@ def run(
 ) -> RunResult:
     """Run an agent file, or a definition from `load_agent`, to its end and give back the result.
 
-    A failed run is a result too: look at `result.status`. `prompt` replaces the file's own; `limits` may
-    tighten those of the file (seconds and counts); `transcript` is a file, a folder or `"none"`. Raises
+    A failed run is a result too: look at `result.status`. `prompt` replaces the file's own; `models_file`
+    tells of models of your own; `limits` may tighten those of the file (seconds and counts); `transcript` is a file, a folder or `"none"`. Raises
     ConfigError for a mistake in the file or the arguments, TranscriptError when no record can be kept. Not
     to be called inside a running event loop: there, await `run_async`."""
     return asyncio.run(
@@ -45,6 +46,7 @@ def run(
             prompt,
             inputs=inputs,
             model=model,
+            models_file=models_file,
             thinking_level=thinking_level,
             cwd=cwd,
             limits=limits,
@@ -60,6 +62,7 @@ async def run_async(
     *,
     inputs: Mapping[str, Any] | None = None,
     model: str | None = None,
+    models_file: str | Path | None = None,
     thinking_level: str | None = None,
     cwd: str | Path = ".",
     limits: Mapping[str, float] | None = None,
@@ -73,6 +76,7 @@ async def run_async(
         prompts=() if prompt is None else (prompt,),
         inputs=inputs or {},
         model=model,
+        models_file=None if models_file is None else Path(models_file),
         thinking_level=thinking_level,
         cwd=Path(cwd),
         limits=limits or {},
