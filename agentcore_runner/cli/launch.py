@@ -50,9 +50,6 @@ async def execute(flags: Mapping[str, Any], options: RunOptions, stdin: Stdin, i
         # A context command that a signal ended is no mistake of the author.
         leave_if_interrupted(control)
         raise
-    if flags["dry_run"]:
-        emit_json(await first_request(plan))
-        return 0
     progress = Progress.for_flags(
         flags,
         Stderr().line,
@@ -62,6 +59,9 @@ async def execute(flags: Mapping[str, Any], options: RunOptions, stdin: Stdin, i
     unread = stdin.unread_warning()
     for warning in [*([unread] if unread else []), *plan.warnings]:
         progress.warn(warning)
+    if flags["dry_run"]:
+        emit_json(await first_request(plan))
+        return 0
     said = told(intake, progress) if intake is not None else None
     return await run_plan(flags, plan, control, progress, stuck, said)
 
@@ -151,6 +151,6 @@ async def first_request(plan: Plan) -> dict[str, Any]:
         tools=plan.tools,
     )
     options = StreamOptions(thinking_level=plan.thinking_level, signal=AbortSignal())
-    request = plan.provider.preview(context, options)
+    request = plan.provider.preview(context, plan.models.choices[0].asked(options, plan.run))
     await plan.aclose()
     return request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import Literal
 
 import msgspec
@@ -62,6 +62,7 @@ class Agent:
         convert_to_llm: cfg.ConvertToLlm | None = None,
         transform_context: cfg.TransformContext | None = None,
         compactor: Compactor | None = None,
+        fall_back: cfg.FallBack | None = None,
         before_tool_call: cfg.BeforeHook | None = None,
         after_tool_call: cfg.AfterHook | None = None,
         should_stop_after_turn: cfg.ShouldStop | None = None,
@@ -86,6 +87,7 @@ class Agent:
         self.convert_to_llm: cfg.ConvertToLlm = convert_to_llm or Converter()
         self.transform_context: cfg.TransformContext | None = transform_context
         self.compactor = compactor
+        self.fall_back: cfg.FallBack | None = fall_back
         self.before_tool_call: cfg.BeforeHook | None = before_tool_call
         self.after_tool_call: cfg.AfterHook | None = after_tool_call
         self.should_stop_after_turn: cfg.ShouldStop | None = should_stop_after_turn
@@ -287,6 +289,15 @@ class Agent:
             self.state.messages = compacted.messages
         return compacted.messages
 
+    async def _fall_back(self, answer: AssistantMessage) -> cfg.OtherModel | None:
+        other = self.fall_back(answer) if self.fall_back else None
+        if isinstance(other, Awaitable):
+            other = await other
+        if other is not None:
+            self.state.model = other.model
+            self.state.thinking_level = other.thinking_level or self.state.thinking_level
+        return other
+
     def _context(self) -> AgentContext:
         state = self.state
         return AgentContext(system_prompt=state.system_prompt, messages=state.messages, tools=state.tools)
@@ -301,6 +312,7 @@ class Agent:
             convert_to_llm=self.convert_to_llm,
             transform_context=self.transform_context,
             fit_context=self._fit_context if self.compactor else None,
+            fall_back=self._fall_back if self.fall_back else None,
             before_tool_call=self.before_tool_call,
             after_tool_call=self.after_tool_call,
             should_stop_after_turn=self.should_stop_after_turn,

@@ -103,11 +103,19 @@ class FitRequest(Value, frozen=True, kw_only=True):
     answer: AssistantMessage | None = None
 
 
+class OtherModel(Value, frozen=True, kw_only=True):
+    """The model that goes on where another has failed; without a level it thinks as the run does."""
+
+    model: Model
+    thinking_level: ThinkingLevel | None = None
+
+
 ConvertToLlm: TypeAlias = Callable[[Sequence[AgentMessage]], MaybeAwaitable[list[Message]]]
 TransformContext: TypeAlias = Callable[
     [list[AgentMessage], AbortSignal], MaybeAwaitable[Sequence[AgentMessage]]
 ]
 FitContext: TypeAlias = Callable[[FitRequest], MaybeAwaitable[Sequence[AgentMessage] | None]]
+FallBack: TypeAlias = Callable[[AssistantMessage], MaybeAwaitable[OtherModel | None]]
 BeforeHook: TypeAlias = Callable[[BeforeToolCall], MaybeAwaitable[BeforeToolCallResult | None]]
 AfterHook: TypeAlias = Callable[[AfterToolCall], MaybeAwaitable[AfterToolCallResult | None]]
 ShouldStop: TypeAlias = Callable[[TurnContext], MaybeAwaitable[bool]]
@@ -122,9 +130,11 @@ class AgentLoopConfig(msgspec.Struct, frozen=True, kw_only=True):
     Hooks may be plain or async functions. `transform_context` changes what one request sees, never the
     transcript; `fit_context` is asked before it, and after a request that was too long or an answer that was
     cut: the messages it gives take the place of the context's for good, and a request that failed is made
-    again with them, once. `should_stop_after_turn` is asked after every good turn; `prepare_next_turn` only
-    when another turn is certain, before it starts. A tool or hook may ignore an abort for `abort_grace_s`
-    seconds, then it is left behind. `deadline` is in the event loop's clock and is handed to the model.
+    again with them, once. `fall_back` is asked about an answer that failed or was refused: the model that it
+    names gets the same request, and all that follow. `should_stop_after_turn` is asked after every good turn;
+    `prepare_next_turn` only when another turn is certain, before it starts. A tool or hook may ignore an
+    abort for `abort_grace_s` seconds, then it is left behind. `deadline` is in the event loop's clock and is
+    handed to the model.
     """
 
     model: Model
@@ -135,6 +145,7 @@ class AgentLoopConfig(msgspec.Struct, frozen=True, kw_only=True):
     convert_to_llm: ConvertToLlm | None = None
     transform_context: TransformContext | None = None
     fit_context: FitContext | None = None
+    fall_back: FallBack | None = None
     before_tool_call: BeforeHook | None = None
     after_tool_call: AfterHook | None = None
     should_stop_after_turn: ShouldStop | None = None

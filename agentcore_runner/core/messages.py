@@ -99,11 +99,14 @@ class Usage(Value, frozen=True, kw_only=True):
 
 class ErrorInfo(Value, frozen=True, kw_only=True):
     """Why a request finally failed. `reset_at` is the Unix time in seconds at which a rate limit ends;
-    `attempts` counts the requests that were made."""
+    `attempts` counts the requests that were made. `code` is the service's own word for it, in small letters;
+    `model_not_found` stands for all that say so. Where a wait that would have been too long ended the
+    request, it is the kind of failure that the wait was for."""
 
     kind: ErrorKind
     message: str
     status: int | None = None
+    code: str | None = None
     request_id: str | None = None
     retryable: bool = False
     reset_at: float | None = None

@@ -89,6 +89,19 @@ def nearest_level(model: Model, level: ThinkingLevel) -> ThinkingLevel:
     return higher[0] if higher else levels[-1]
 
 
+def level_of_budget(tokens: int) -> ThinkingLevel:
+    """The least level that usually thinks so many tokens or more, for a model that is told none; 0 is off."""
+    enough = (level for level, usual in USUAL_BUDGETS.items() if tokens <= usual)
+    return ThinkingLevel.OFF if tokens <= 0 else next(enough, ThinkingLevel.HIGH)
+
+
+USUAL_BUDGETS = {
+    ThinkingLevel.MINIMAL: 1024,
+    ThinkingLevel.LOW: 2048,
+    ThinkingLevel.MEDIUM: 8192,
+    ThinkingLevel.HIGH: 16_384,
+}
+"""Tokens that a level stands for where a model is told tokens."""
 _ONLY_WHERE_NAMED = (ThinkingLevel.XHIGH, ThinkingLevel.MAX)
 
 

@@ -24,11 +24,13 @@ from agentcore_runner.core.config import BeforeHook as BeforeHook
 from agentcore_runner.core.config import BeforeToolCall as BeforeToolCall
 from agentcore_runner.core.config import BeforeToolCallResult as BeforeToolCallResult
 from agentcore_runner.core.config import ConvertToLlm as ConvertToLlm
+from agentcore_runner.core.config import FallBack as FallBack
 from agentcore_runner.core.config import FitContext as FitContext
 from agentcore_runner.core.config import FitRequest as FitRequest
 from agentcore_runner.core.config import MaybeAwaitable as MaybeAwaitable
 from agentcore_runner.core.config import NextTurn as NextTurn
 from agentcore_runner.core.config import OnError as OnError
+from agentcore_runner.core.config import OtherModel as OtherModel
 from agentcore_runner.core.config import PrepareNextTurn as PrepareNextTurn
 from agentcore_runner.core.config import ShouldStop as ShouldStop
 from agentcore_runner.core.config import TransformContext as TransformContext

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from agentcore_runner.core.assemble import Partial
-from agentcore_runner.core.config import FitRequest
+from agentcore_runner.core.config import FitRequest, NextTurn, OtherModel
 from agentcore_runner.core.events import MessageEndEvent, MessageStartEvent, MessageUpdateEvent
 from agentcore_runner.core.grammar import without_content
 from agentcore_runner.core.messages import (
@@ -19,6 +19,7 @@ from agentcore_runner.core.messages import (
     Diagnostic,
     DiagnosticError,
     ErrorInfo,
+    ErrorKind,
 )
 from agentcore_runner.core.patience import Patience, cancelled_from_outside, close_in_time
 from agentcore_runner.core.run import Run
@@ -46,21 +47,43 @@ _RARE = frozenset({Start, Retry, ToolCallStart, ToolCallEnd, Done, Failed})
 async def stream_assistant_response(run: Run) -> AssistantMessage:
     """Ask the model once. The answer, which is in the transcript when this returns; a failure or an abort
     is an answer with that stop reason. A request that was too long is made again, once, if the context can be
-    made to fit. Raises only what hooks raise."""
-    await _fit(run)
-    answer = await _ask(run)
-    if _may_have_overflowed(answer):
-        if await _fit(run, answer):
-            await _void(run, answer)
-            answer = await _ask(run)
-        elif run.signal.aborted:
-            answer = aborted(answer)
+    made to fit; one that failed for good is made to another model where the host has one. Raises only what
+    hooks raise."""
+    answer = await _answer(run)
+    while (other := await _other_model(run, answer)) is not None:
+        words = answer.error_message or "the model refused to answer"
+        await _void(run, answer, f"{words}; {other.model.key} goes on")
+        run.apply(NextTurn(model=other.model, thinking_level=other.thinking_level))
+        answer = await _answer(run)
     answer = run.call_ids.settle(answer)
     if run.ledger.open_message is None:
         await run.say(MessageStartEvent(message=without_content(answer)))
     run.partial = None
     await run.say(MessageEndEvent(message=answer))
     return answer
+
+
+async def _answer(run: Run) -> AssistantMessage:
+    """The answer of the model at hand, from a context that fits it."""
+    await _fit(run)
+    answer = await _ask(run)
+    if not _may_have_overflowed(answer):
+        return answer
+    if await _fit(run, answer):
+        error = answer.error
+        cut = "the answer was cut where the model's window ends"
+        await _void(run, answer, error.message if error else cut, kind="overflow")
+        return await _ask(run)
+    return aborted(answer) if run.signal.aborted else answer
+
+
+async def _other_model(run: Run, answer: AssistantMessage) -> OtherModel | None:
+    """Who is asked in place of a model that has failed."""
+    hook = run.config.fall_back
+    if hook is None or run.signal.aborted or answer.stop_reason not in ("error", "refused"):
+        return None
+    other: OtherModel | None = await run.ask("fall_back", hook, answer)
+    return other
 
 
 async def _fit(run: Run, answer: AssistantMessage | None = None) -> bool:
@@ -87,19 +110,20 @@ def _may_have_overflowed(answer: AssistantMessage) -> bool:
     return answer.stop_reason == "length" or (answer.error is not None and answer.error.kind == "overflow")
 
 
-async def _void(run: Run, answer: AssistantMessage) -> None:
-    """Take back what came of the request that was too long: it is made again."""
+async def _void(run: Run, answer: AssistantMessage, reason: str, kind: ErrorKind | None = None) -> None:
+    """Take back what came of a request that is made again."""
     error = answer.error
     if run.ledger.open_message is None:
         await run.say(MessageStartEvent(message=without_content(answer)))
     again = Retry(
-        attempt=1,
+        attempt=error.attempts if error else 1,
         delay_s=0.0,
         status=error.status if error else None,
-        reason=error.message if error else "the answer was cut where the model's window ends",
-        kind="overflow",
+        reason=reason,
+        kind=kind or (error.kind if error else "refused"),
         request_id=error.request_id if error else None,
         usage=answer.usage if answer.usage.total_tokens else None,
+        model=f"{answer.provider}/{answer.model}",
     )
     await run.say(MessageUpdateEvent(assistant_message_event=again))
 

@@ -94,7 +94,7 @@ class ToolCallEnd(Value, frozen=True, kw_only=True, tag="toolcall_end", tag_fiel
 class Retry(Value, frozen=True, kw_only=True, tag="retry", tag_field="type"):
     """The request failed and is made again after `delay_s` seconds: everything since `start` is void.
     `attempt` is 1 for the first failure; `status` is None where no response came. `usage` is what the failed
-    attempt used, where it is known."""
+    attempt used, where it is known, and `model` (`provider/id`) who was asked, where that is another."""
 
     attempt: int
     delay_s: float
@@ -103,6 +103,7 @@ class Retry(Value, frozen=True, kw_only=True, tag="retry", tag_field="type"):
     kind: ErrorKind = "connection"
     request_id: str | None = None
     usage: Usage | None = None
+    model: str | None = None
 
 
 class Done(Value, frozen=True, kw_only=True, tag="done", tag_field="type"):

@@ -33,12 +33,12 @@ class InputSpec(Part, frozen=True, kw_only=True):
 
 
 class CostSpec(Part, frozen=True, kw_only=True):
-    """USD per million tokens."""
+    """USD per million tokens. Cached tokens without a price of their own cost as much as others."""
 
     input: float = 0.0
     output: float = 0.0
-    cache_read: float = 0.0
-    cache_write: float = 0.0
+    cache_read: float | None = None
+    cache_write: float | None = None
 
 
 class ModelSpec(Part, frozen=True, kw_only=True):

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentcore_runner.core.model import Model, ThinkingLevel, nearest_level
+from agentcore_runner.core.model import Model, ThinkingLevel, level_of_budget, nearest_level
 from agentcore_runner.core.stream import StreamOptions
-
-LEAST_BUDGETS = (
-    (16_384, ThinkingLevel.HIGH),
-    (8_192, ThinkingLevel.MEDIUM),
-    (2_048, ThinkingLevel.LOW),
-    (1, ThinkingLevel.MINIMAL),
-)
-"""Levels by the least budget, in tokens, that they stand for where a model takes no budget."""
 
 
 def thinking_config(model: Model, options: StreamOptions) -> dict[str, Any] | None:
@@ -28,7 +20,7 @@ def thinking_config(model: Model, options: StreamOptions) -> dict[str, Any] | No
         level = ThinkingLevel.OFF if budget == 0 else ThinkingLevel.HIGH
     else:
         if budget is not None:
-            level = next((name for least, name in LEAST_BUDGETS if budget >= least), ThinkingLevel.OFF)
+            level = level_of_budget(budget)
         told = _told(model, level)
     shown = {"includeThoughts": True} if level is not ThinkingLevel.OFF else {}
     return shown | ({"thinkingBudget": told} if isinstance(told, int) else {"thinkingLevel": told})

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from agentcore_runner.core.model import Model, ThinkingLevel, nearest_level
+from agentcore_runner.core.model import Model, ThinkingLevel, level_of_budget, nearest_level
 from agentcore_runner.core.stream import LlmContext, StreamOptions
 from agentcore_runner.core.tools import AgentTool
 from agentcore_runner.providers.history import History
@@ -18,13 +18,6 @@ from agentcore_runner.providers.transform import encode
 NO_EFFORT = "none"
 LEAST_OUTPUT = 16
 """Tokens; the API takes no smaller cap."""
-BUDGETS = (
-    (16_384, ThinkingLevel.HIGH),
-    (8_192, ThinkingLevel.MEDIUM),
-    (2_048, ThinkingLevel.LOW),
-    (1, ThinkingLevel.MINIMAL),
-)
-"""Levels by the least budget, in tokens, that they stand for: the API has no budgets."""
 
 
 class ResponsesRequest:
@@ -107,7 +100,7 @@ def _asked(options: StreamOptions) -> ThinkingLevel:
     budget = options.thinking_budget
     if budget is None:
         return options.thinking_level
-    return next((level for least, level in BUDGETS if budget >= least), ThinkingLevel.OFF)
+    return level_of_budget(budget)
 
 
 def _tool(tool: AgentTool, strict: dict[str, Any]) -> dict[str, Any]:

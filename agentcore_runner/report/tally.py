@@ -119,7 +119,7 @@ class Tally:
 
     def _on_retry(self, retry: Retry, model: str) -> None:
         if retry.usage is not None:
-            self._add(model, retry.usage)
+            self._add(retry.model or model, retry.usage)
         self.errors.append(
             RequestError(
                 kind=retry.kind,

@@ -37,9 +37,10 @@ def run(
     """Run an agent file, or a definition from `load_agent`, to its end and give back the result.
 
     A failed run is a result too: look at `result.status`. `prompt` replaces the file's own; `models_file`
-    tells of models of your own; `limits` may tighten those of the file (seconds and counts); `transcript` is a file, a folder or `"none"`. Raises
-    ConfigError for a mistake in the file or the arguments, TranscriptError when no record can be kept. Not
-    to be called inside a running event loop: there, await `run_async`."""
+    tells of models of your own; `limits` may tighten those of the file (seconds and counts); `transcript`
+    is a file, a folder or `"none"`. Raises ConfigError for a mistake in the file or the arguments,
+    TranscriptError when no record can be kept. Not to be called inside a running event loop: there, await
+    `run_async`."""
     return asyncio.run(
         run_async(
             agent,

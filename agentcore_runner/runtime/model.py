@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from agentcore_runner.core.model import ModelCost, ThinkingLevel
-from agentcore_runner.definition.types import AgentDefinition, ModelSpec, ThinkingSpec
+from agentcore_runner.core.model import ModelCost, ThinkingLevel, level_of_budget
+from agentcore_runner.definition.types import AgentDefinition, CostSpec, ModelSpec, ThinkingSpec
 from agentcore_runner.errors import ConfigError
 from agentcore_runner.providers.catalog import (
     ModelSettings,
@@ -38,8 +38,14 @@ def model_settings(
         raise ConfigError("no model: set `model:` in the agent file or pass --model PROVIDER/ID")
     fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
     if spec.cost is not None:
-        fields["cost"] = ModelCost(**msgspec.structs.asdict(spec.cost))
+        fields["cost"] = cost_of(spec.cost)
     return ModelSettings(**fields, models=models)
+
+
+def cost_of(spec: CostSpec) -> ModelCost:
+    """The prices that stand in a file."""
+    given = {name: price for name, price in msgspec.structs.asdict(spec).items() if price is not None}
+    return ModelCost(**{"cache_read": spec.input, "cache_write": spec.input, **given})
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,14 +124,4 @@ def told(thinking: ThinkingSpec) -> tuple[ThinkingLevel, int | None]:
     budget = thinking.budget_tokens
     if budget is None:
         return ThinkingLevel(thinking.level or "off"), None
-    enough = [level for level, tokens in USUAL_BUDGETS.items() if budget <= tokens]
-    return (enough[0] if enough else ThinkingLevel.HIGH), budget
-
-
-USUAL_BUDGETS = {
-    ThinkingLevel.MINIMAL: 1024,
-    ThinkingLevel.LOW: 2048,
-    ThinkingLevel.MEDIUM: 8192,
-    ThinkingLevel.HIGH: 16384,
-}
-"""Tokens that a level stands for, where a model is told tokens."""
+    return level_of_budget(budget), budget

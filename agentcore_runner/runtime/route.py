@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
 
 import msgspec
 
-from agentcore_runner.core.messages import AssistantMessage
+from agentcore_runner.core.config import OtherModel
+from agentcore_runner.core.messages import AssistantMessage, ErrorInfo
 from agentcore_runner.core.model import Model, ThinkingLevel
-from agentcore_runner.core.stream import (
-    AssistantMessageEvent,
-    Done,
-    Failed,
-    LlmContext,
-    Retry,
-    Start,
-    StreamOptions,
-)
+from agentcore_runner.core.stream import AssistantMessageEvent, LlmContext, StreamOptions
 from agentcore_runner.definition.types import FallbackReason
 from agentcore_runner.providers.catalog import Provider
 
@@ -33,6 +25,12 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     budget: int | None = None
     on: frozenset[FallbackReason] = frozenset()
 
+    def asked(self, options: StreamOptions, session: str) -> StreamOptions:
+        """The options of a request, with the budget and what the requests of one run have in common. What
+        asks for another level than the run's, as a summary does, has no budget."""
+        budget = self.budget if options.thinking_level is self.level else None
+        return msgspec.structs.replace(options, session_id=session, thinking_budget=budget)
+
 
 class Fallback(msgspec.Struct, frozen=True, kw_only=True):
     """One model failed, another goes on. `reason` is the kind of failure, `message` its words."""
@@ -44,82 +42,36 @@ class Fallback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Route:
-    """A `StreamFn` over several models. A model that failed is not asked again. `session` tells services
-    which requests belong together."""
+    """Asks the model at hand; a model that failed is not asked again. `session` tells services which requests
+    belong together."""
 
     def __init__(
         self, choices: Sequence[Choice], session: str, on_fallback: Callable[[Fallback], Awaitable[None]]
     ) -> None:
         self._session = session
-        self._first, *self._others = choices
-        self.current = self._first
+        self._current, *self._others = choices
         self._on_fallback = on_fallback
 
     def stream(
         self, model: Model, context: LlmContext, options: StreamOptions
     ) -> AsyncIterator[AssistantMessageEvent]:
-        """The answer of the first model that has one; what a model said before it failed is void."""
-        return self._ask(context, options) if self._others else self._one(context, options)
+        """A core `StreamFn`."""
+        return self._current.provider.stream(model, context, self._current.asked(options, self._session))
 
-    def _one(self, context: LlmContext, options: StreamOptions) -> AsyncIterator[AssistantMessageEvent]:
-        provider = self.current.provider
-        return provider.stream(provider.model, context, self._options(options))
-
-    def _options(self, options: StreamOptions) -> StreamOptions:
-        """The options with how much the model at hand thinks. What asks for less than the run does, as a
-        summary may, keeps its own."""
-        if options.thinking_level is not self._first.level:
-            return msgspec.structs.replace(options, session_id=self._session)
-        return msgspec.structs.replace(
-            options,
-            session_id=self._session,
-            thinking_level=self.current.level,
-            thinking_budget=self.current.budget,
-        )
-
-    async def _ask(self, context: LlmContext, options: StreamOptions) -> AsyncIterator[AssistantMessageEvent]:
-        begun = False
-        while True:
-            async with aclosing(self._one(context, options)) as events:  # type: ignore[type-var]
-                async for event in events:
-                    if type(event) is Start and begun:
-                        continue
-                    begun = True
-                    if isinstance(event, Done | Failed) and (fallback := self._fallback(event)):
-                        again = void(fallback, event)
-                        break
-                    yield event
-                else:
-                    return
-            yield again
-            self.current = fallback.following
-            await self._on_fallback(fallback)
-
-    def _fallback(self, last: Done | Failed) -> Fallback | None:
+    async def fall_back(self, answer: AssistantMessage) -> OtherModel | None:
         """Who goes on after this answer, if it is a failure that one of the others is there for. Those before
         it are passed over for good."""
-        reason = reason_of(last.message)
+        reason = reason_of(answer)
         place = next((n for n, choice in enumerate(self._others) if reason in choice.on), None)
         if reason is None or place is None:
             return None
-        failed, following = self.current, self._others[place]
+        failed, self._current = self._current, self._others[place]
         self._others = self._others[place + 1 :]
-        words = last.message.error_message or "the model refused to answer"
-        return Fallback(failed=failed, following=following, reason=reason, message=words)
-
-
-def void(fallback: Fallback, last: Done | Failed) -> Retry:
-    """What takes back everything that the failed model has said."""
-    message, error = last.message, last.message.error
-    return Retry(
-        attempt=error.attempts if error else 1,
-        delay_s=0.0,
-        status=error.status if error else None,
-        reason=f"{fallback.message}; {fallback.following.provider.model.key} goes on",
-        kind=error.kind if error else "refused",
-        request_id=error.request_id if error else None,
-        usage=message.usage if message.usage.total_tokens else None,
-    )
+        words = answer.error_message or "the model refused to answer"
+        await self._on_fallback(
+            Fallback(failed=failed, following=self._current, reason=reason, message=words)
+        )
+        return OtherModel(model=self._current.provider.model, thinking_level=self._current.level)
 
 
 def reason_of(answer: AssistantMessage) -> FallbackReason | None:
@@ -129,15 +81,26 @@ def reason_of(answer: AssistantMessage) -> FallbackReason | None:
         return "refused"
     if answer.stop_reason != "error" or answer.error is None:
         return None
-    match answer.error.kind:
-        case "connection" | "timeout" | "stream":
-            return "network"
-        case "server":
-            return "overloaded"
-        case "rate_limit" | "auth" | "refused" as kind:
-            return kind
-        case "overflow":
-            return "context_overflow"
-        case "bad_request" if answer.error.status == NOT_FOUND:
-            return "model_not_found"
-    return None
+    return REASONS.get(cause_of(answer.error))
+
+
+def cause_of(error: ErrorInfo) -> str:
+    """What went wrong: a wait that would have been too long ends a request as a rate limit, whatever it was
+    for, and only a code or a status says that a model does not exist."""
+    if error.code == "model_not_found" or (error.kind == "bad_request" and error.status == NOT_FOUND):
+        return "model_not_found"
+    waited_for = error.code if error.kind == "rate_limit" else None
+    return waited_for if waited_for in REASONS and waited_for is not None else error.kind
+
+
+REASONS: dict[str, FallbackReason] = {
+    "connection": "network",
+    "timeout": "network",
+    "stream": "network",
+    "server": "overloaded",
+    "rate_limit": "rate_limit",
+    "auth": "auth",
+    "refused": "refused",
+    "overflow": "context_overflow",
+    "model_not_found": "model_not_found",
+}

@@ -8,7 +8,6 @@ from typing import TypeAlias
 from agentcore_runner.core.agent import Agent
 from agentcore_runner.core.compaction import CompactionNote, CompactionSettings, CompactionStart
 from agentcore_runner.core.compactor import Compactor
-from agentcore_runner.core.config import NextTurn, TurnContext
 from agentcore_runner.core.events import AgentEvent, AgentStartEvent, MessageEndEvent
 from agentcore_runner.core.tools import ToolExecutionMode
 from agentcore_runner.report.tally import Tally
@@ -56,12 +55,6 @@ class Wiring:
         """The agent, whose requests end at the deadline in the event loop's clock."""
         plan, guard = self._plan, self._guard
         route = Route(plan.models.choices, plan.run, self._on_fallback)
-
-        async def prepare_next_turn(turn: TurnContext) -> NextTurn | None:
-            decided = await guard.prepare_next_turn(turn)
-            agent.state.model = route.current.provider.model
-            return decided or NextTurn(model=agent.state.model)
-
         agent = Agent(
             model=plan.provider.model,
             stream_fn=route.stream,
@@ -74,8 +67,9 @@ class Wiring:
             follow_up_mode=plan.definition.queue_mode.follow_up,
             transform_context=guard.before_request,
             compactor=self._compactor(),
+            fall_back=route.fall_back if len(plan.models.choices) > 1 else None,
             before_tool_call=guard.before_tool_call,
-            prepare_next_turn=prepare_next_turn,
+            prepare_next_turn=guard.prepare_next_turn,
             abort_grace_s=TOOL_GRACE_S,
             deadline=deadline,
             sink=lambda event: self._on_event(event, agent),

@@ -128,3 +128,40 @@ def test_a_level_that_a_model_does_not_have_may_be_an_error(project: Project) ->
     assert (warned.code, refused.code) == (0, 2)
     assert "thinking_level 'high' is not sent" in refused.stderr
     assert "thinking_unsupported is 'error'" in refused.stderr
+
+
+def test_the_model_that_goes_on_gets_what_fits_its_window(project: Project) -> None:
+    small = "{id: scripted/second.yaml, context_window: 4000}"
+    more = (
+        f"fallback: [{small}]\nfollow_ups: [two, three]\n"
+        "compaction: {reserve_tokens: 400, keep_recent_tokens: 500, model: scripted/third.yaml}\n"
+    )
+    long = "{text: '" + "fact " * 1600 + "'}"
+
+    done = played(project, long, long, LIMITED, more=more)
+
+    assert (done.code, done.result["answer"]) == (0, "The answer of the second.")
+    end = done.of_type("compaction_end")[0]
+    assert end["reason"] == "threshold"
+    assert end["tokens_after"] < 3600
+    kinds = [r["type"] for r in done.records if r["type"] in ("model_fallback", "compaction_start", "retry")]
+    assert kinds == ["model_fallback", "retry", "compaction_start"]
+    assert run("show", "--check", str(done.transcript), cwd=done.cwd).code == 0
+
+
+def test_a_wait_that_is_too_long_is_judged_by_what_it_was_for(project: Project) -> None:
+    more = "fallback: [{id: scripted/second.yaml, on: [overloaded]}]\n"
+
+    done = played(project, "{error: {status: 503, message: busy, retry_after: 999s}}", more=more)
+
+    assert (done.code, done.result["answer"]) == (0, "The answer of the second.")
+
+
+def test_usage_of_a_refusal_counts_for_the_model_that_refused(project: Project) -> None:
+    more = "fallback: [{id: scripted/second.yaml, on: [refused]}]\n"
+    refused = "{text: I cannot., stop_reason: refused, usage: {input: 100, output: 7}}"
+
+    done = played(project, refused, more=more)
+
+    by_model = done.result["usage"]["by_model"]
+    assert by_model["scripted/script.yaml"]["total_tokens"] == 107

@@ -242,3 +242,28 @@ def test_our_folder_keeps_itself_out_of_git(project: Project) -> None:
     run("agent.yaml", "go", cwd=project.folder)
 
     assert (project.folder / ".agentcore/.gitignore").read_text() == "*\n"
+
+
+def test_a_dry_run_shows_the_budget_and_warns_like_a_run(project: Project) -> None:
+    base = "schema_version: 1\nname: demo\nmodel: {id: MODEL, api_key_env: SOME_KEY}\nprompt: Hi\n"
+    key = {"SOME_KEY": "sk-secret-123"}
+    project.agent(
+        "thinking_level: {budget_tokens: 5000}\n", base.replace("MODEL", "anthropic/claude-haiku-4-5")
+    )
+    budget = run("agent.yaml", "--dry-run", cwd=project.folder, env=key)
+    project.agent("thinking_level: max\n", base.replace("MODEL", "openai/gpt-4.1"))
+
+    warned = run("agent.yaml", "--dry-run", cwd=project.folder, env=key)
+
+    assert budget.result["body"]["thinking"]["budget_tokens"] == 5000
+    assert (warned.code, warned.stderr.count("warning: thinking_level 'max' is not sent")) == (0, 1)
+    assert "sk-secret" not in budget.stdout + warned.stdout
+
+
+def test_cached_tokens_without_a_price_cost_as_much_as_others(project: Project) -> None:
+    cost = "cost: {input: 1, output: 2}"
+    base = f"schema_version: 1\nname: demo\nmodel: {{id: scripted/script.yaml, {cost}}}\n"
+    project.agent("", base)
+    project.script("turns: [{text: x, usage: {input: 100000, cache_read: 900000, output: 0}}]\n")
+
+    assert run("agent.yaml", "go", "--format", "json", cwd=project.folder).result["cost_usd"] == 1.0

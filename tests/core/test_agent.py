@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from agentcore_runner.core import events as ev
@@ -18,10 +19,19 @@ from agentcore_runner.core.config import (
     BeforeToolCall,
     BeforeToolCallResult,
     NextTurn,
+    OtherModel,
     TurnContext,
 )
 from agentcore_runner.core.loop import agent_loop_continue
-from agentcore_runner.core.messages import ImageContent, TextContent, ToolResultMessage, Usage, UserMessage
+from agentcore_runner.core.messages import (
+    AssistantMessage,
+    ErrorInfo,
+    ImageContent,
+    TextContent,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
 from agentcore_runner.core.model import Model, ThinkingLevel
 from agentcore_runner.core.prompt import normalize_prompt_input
 from agentcore_runner.core.queues import Disposition
@@ -581,3 +591,34 @@ def test_what_waited_since_an_abort_goes_before_what_is_submitted_later() -> Non
         "user: b",
         "user: c",
     ]
+
+
+def test_another_model_goes_on_from_the_same_conversation() -> None:
+    second = msgspec.structs.replace(MODEL, id="second")
+    asked: list[str | None] = []
+
+    def fall_back(failed: AssistantMessage) -> OtherModel | None:
+        asked.append(failed.error_message)
+        return OtherModel(model=second, thinking_level=ThinkingLevel.LOW) if len(asked) == 1 else None
+
+    error = ErrorInfo(kind="server", message="down", attempts=4)
+    failure = [st.Start(), st.Failed(reason="error", message=answer("half", stop="error", error=error))]
+    script = Script(failure, says("whole"), failure)
+    it = agent(stream_fn=script, fall_back=fall_back)
+    heard = Heard(it)
+
+    added = run(it.prompt("go"))
+    failed = run(it.prompt("again"))
+
+    assert texts(added) == ["user: go", "assistant done: whole"]
+    assert [model.id for model in script.models] == ["tiny", "second", "second"]
+    assert [options.thinking_level for options in script.options] == ["off", "low", "low"]
+    (again,) = [
+        event.assistant_message_event
+        for event in heard.events
+        if isinstance(event, ev.MessageUpdateEvent) and isinstance(event.assistant_message_event, st.Retry)
+    ]
+    assert (again.attempt, again.reason, again.model) == (4, "down; test/second goes on", "test/tiny")
+    assert (it.state.model, it.state.thinking_level) == (second, ThinkingLevel.LOW)
+    assert texts(failed)[-1] == "assistant error: half"
+    assert asked == ["down", "down"]

@@ -93,7 +93,7 @@ def test_what_is_known_of_a_model_wins() -> None:
         (FLASH_25, 5000, (5000, True)), (FLASH_25, 0, (0, False)), (FLASH_25, -1, (-1, True)),
         (FLASH_25, 99_999, (24_576, True)), (FLASH_25, 1, (128, True)), (PRO_25, 0, (128, False)),
         (LITE_25, 100, (512, True)), (FLASH_3, 0, ("MINIMAL", False)), (FLASH_3, 100, ("MINIMAL", True)),
-        (FLASH_3, 5000, ("LOW", True)), (PRO_3, 9000, ("HIGH", True)), (PRO_31, 99_999, ("HIGH", True)),
+        (FLASH_3, 5000, ("MEDIUM", True)), (PRO_3, 9000, ("HIGH", True)), (PRO_31, 99_999, ("HIGH", True)),
     ],
 )  # fmt: skip
 def test_budget_wins_over_the_level(model: str, budget: int, expected: Any) -> None:

@@ -391,7 +391,7 @@ def test_settings_and_extra_body_have_their_say() -> None:
             {"level": ThinkingLevel.XHIGH},
             {"effort": "xhigh", "summary": "auto"},
         ),
-        ("gpt-5.1", {}, {"thinking_budget": 9000}, {"effort": "medium", "summary": "auto"}),
+        ("gpt-5.1", {}, {"thinking_budget": 9000}, {"effort": "high", "summary": "auto"}),
         ("gpt-5.1", {}, {"thinking_budget": 0, "level": ThinkingLevel.HIGH}, {"effort": "none"}),
         ("gpt-4.1", {}, {"level": ThinkingLevel.HIGH}, None),
     ],
