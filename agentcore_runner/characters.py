@@ -29,19 +29,15 @@ def mended(value: Any) -> Any:
 
 
 class Halves:
-    """Mends a text that arrives in pieces: half a character at the end of one waits for the next."""
+    """Mends a text that arrives in pieces: half a character at the end of one waits for the next, as
+    `pending`, which is empty otherwise."""
 
     def __init__(self) -> None:
-        self._half = ""
-
-    @property
-    def pending(self) -> bool:
-        """Whether half a character waits."""
-        return bool(self._half)
+        self.pending = ""
 
     def feed(self, piece: str) -> str:
         """What of the text is whole by now, and was not given before."""
-        text, self._half = self._half + piece, ""
+        text, self.pending = self.pending + piece, ""
         if "\ud800" <= text[-1:] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
+            text, self.pending = text[:-1], text[-1]
         return mend(text)

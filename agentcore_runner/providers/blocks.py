@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from agentcore_runner.characters import REPLACEMENT
 from agentcore_runner.core.stream import (
     AssistantMessageEvent,
     TextDelta,
@@ -70,6 +71,11 @@ class Blocks:
         self._count += 1
         out.append(ThinkingStart(content_index=index))
         out.append(ThinkingEnd(content_index=index, content="", signature=data, redacted=True))
+
+    def lost_half(self, out: Events) -> None:
+        """The other half of a character did not come: what is there stands for itself at the block's end."""
+        if self._prose is not None:
+            (self.thinking if self._prose.thinking else self.text)(REPLACEMENT, out)
 
     def end_prose(self, out: Events) -> None:
         """Close the text or thinking block that is open, if there is one: what follows is another."""

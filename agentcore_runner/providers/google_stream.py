@@ -104,6 +104,8 @@ class GoogleDecoder:
         ended before the answer did, or the answer is none."""
         stop_reason = self._stop_reason()
         out: Events = []
+        if self._halves.pending:
+            self._blocks.lost_half(out)
         self._blocks.close(out)
         asked = self._model.id.removeprefix("models/")
         other = (self._response_model or asked).removeprefix("models/") != asked

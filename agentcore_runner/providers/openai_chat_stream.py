@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from agentcore_runner.characters import mend
+from agentcore_runner.characters import Halves
 from agentcore_runner.core.messages import StopReason, Usage
 from agentcore_runner.core.model import Model, priced
 from agentcore_runner.providers.blocks import Blocks, Events, OpenCall
@@ -46,7 +46,7 @@ class ChatDecoder:
         self._done = False
         self._said = False
         self._refused = False
-        self._half = ""
+        self._halves = Halves()
         self._usage: WireUsage | None = None
         self._finish_reason: str | None = None
         self._response_id: str | None = None
@@ -95,6 +95,8 @@ class ChatDecoder:
         ended before the answer did."""
         stop_reason = self._stop_reason()
         out: Events = []
+        if self._halves.pending:
+            self._blocks.lost_half(out)
         self._blocks.close(out, cut=stop_reason == "length")
         other = self._response_model != self._model.id
         return out, Outcome(
@@ -122,25 +124,21 @@ class ChatDecoder:
             self.complete = self.complete or self.answered
 
     def _take_delta(self, delta: Delta, odd: bool, out: Events) -> None:
+        mend = odd or self._halves.pending
         thinking = delta.reasoning_content or delta.reasoning or delta.reasoning_text
-        if thinking:
+        if thinking and (text := self._halves.feed(thinking) if mend else thinking):
             field = next(name for name in REASONING_FIELDS if getattr(delta, name))
-            self._blocks.thinking(self._characters(thinking) if odd else thinking, out, field)
+            self._blocks.thinking(text, out, field)
         if delta.content:
             self._said = True
-            self._blocks.text(self._characters(delta.content) if odd else delta.content, out)
+            if text := self._halves.feed(delta.content) if mend else delta.content:
+                self._blocks.text(text, out)
         if delta.refusal:
             self._refused = True
-            self._blocks.text(self._characters(delta.refusal) if odd else delta.refusal, out)
+            if text := self._halves.feed(delta.refusal) if mend else delta.refusal:
+                self._blocks.text(text, out)
         for call in delta.tool_calls or ():
             self._calls.take(call, out)
-
-    def _characters(self, text: str) -> str:
-        """The text without half characters: a high surrogate at its end waits for the next piece."""
-        text, self._half = self._half + text, ""
-        if "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        return mend(text)
 
     def _stop_reason(self) -> StopReason:
         """How the answer ended, in our words. Raises where it did not."""
