@@ -36,7 +36,8 @@ class MessagesRequest:
         """The request's JSON object; the parts that are kept are `msgspec.Raw`. Keys of `extra_body` win, in
         the `output_config` key by key."""
         writer, missing = self._history.write(context.messages)
-        thinking = thinking_of(self._model, self._compat, self._settings, options)
+        thoughtless = writer.in_thoughtless_loop(missing)
+        thinking = thinking_of(self._model, self._compat, self._settings, options, thoughtless=thoughtless)
         body: dict[str, Any] = {"model": self._model.id, "max_tokens": thinking.max_tokens, "stream": True}
         if context.system_prompt.strip():
             body["system"] = [cached({"type": "text", "text": context.system_prompt}, self._compat)]

@@ -19,6 +19,7 @@ from agentcore_runner.providers.anthropic_wire import (
 )
 from agentcore_runner.providers.blocks import Events
 from agentcore_runner.providers.failures import RequestFailed, check_whole, failed, from_stream
+from agentcore_runner.providers.lenient import count
 from agentcore_runner.providers.retry import Outcome
 from agentcore_runner.providers.sse import ServerEvent
 
@@ -61,12 +62,22 @@ class MessagesDecoder:
         """Nothing but the last event says that the answer is whole."""
         return self.complete
 
+    @property
+    def usage(self) -> Usage | None:
+        """What has been used so far; None while the server has not said."""
+        if self._usage.input_tokens is None and self._usage.output_tokens is None:
+            return None
+        return _counted(self._usage, self._model.cost)
+
     def feed(self, event: ServerEvent) -> Events:
         """The events that one server event stands for, none for one that says nothing. Raises
         `RequestFailed` on an error object."""
         wire = read_event(event.data)
         if event.name == "error" or (wire is not None and (wire.error or wire.type == "error")):
-            raise self._error(event.data)
+            if self._stop_reason is None:
+                raise self._error(event.data)
+            self.complete = True  # it takes nothing from an answer that is whole
+            return []
         out: Events = []
         if wire is not None:
             self._take(wire, out)
@@ -104,7 +115,7 @@ class MessagesDecoder:
         other = self._response_model != self._model.id
         return out, Outcome(
             stop_reason=stop_reason,
-            usage=_counted(self._usage, self._model.cost),
+            usage=self.usage or Usage(),
             raw_stop_reason=f"{self._stop_reason} ({category})" if category else self._stop_reason,
             response_model=self._response_model if other else None,
             response_id=self._response_id,
@@ -162,7 +173,7 @@ class MessagesDecoder:
         failure = from_stream(value, mask=self._mask)
         request_id = value.get("request_id") if isinstance(value, dict) else None
         if isinstance(request_id, str):
-            failure.info = msgspec.structs.replace(failure.info, request_id=request_id)
+            failure.info = msgspec.structs.replace(failure.info, request_id=self._mask(request_id))
         return failure
 
 
@@ -172,15 +183,15 @@ def _counted(wire: WireUsage, cost: ModelCost | None) -> Usage:
     details = wire.output_tokens_details
     usage = priced(
         Usage(
-            input=int(wire.input_tokens or 0),
-            output=int(wire.output_tokens or 0),
-            cache_read=int(wire.cache_read_input_tokens or 0),
-            cache_write=int(wire.cache_creation_input_tokens or 0),
-            reasoning=int((details and details.thinking_tokens) or 0),
+            input=count(wire.input_tokens),
+            output=count(wire.output_tokens),
+            cache_read=count(wire.cache_read_input_tokens),
+            cache_write=count(wire.cache_creation_input_tokens),
+            reasoning=count(details.thinking_tokens if details else None),
         ),
         cost,
     )
-    hour = int((wire.cache_creation and wire.cache_creation.ephemeral_1h_input_tokens) or 0)
+    hour = count(wire.cache_creation.ephemeral_1h_input_tokens if wire.cache_creation else None)
     if not hour or cost is None or usage.cost is None:
         return usage
     rates = cost.rates(usage.input + usage.cache_read + usage.cache_write)

@@ -8,7 +8,7 @@ import msgspec
 
 from agentcore_runner.core.model import Model, ThinkingLevel, nearest_level
 from agentcore_runner.core.stream import StreamOptions
-from agentcore_runner.providers.anthropic_compat import BUDGETS, EFFORTS, Compat
+from agentcore_runner.providers.anthropic_compat import BUDGETS, EFFORTS, Compat, version_of
 from agentcore_runner.providers.settings import ModelSettings
 
 LEAST_BUDGET = 1024
@@ -31,13 +31,21 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
         return self.type in ("adaptive", "enabled")
 
 
-def thinking_of(model: Model, compat: Compat, settings: ModelSettings, options: StreamOptions) -> Thinking:
+def thinking_of(
+    model: Model,
+    compat: Compat,
+    settings: ModelSettings,
+    options: StreamOptions,
+    *,
+    thoughtless: bool = False,
+) -> Thinking:
     """What is said for a level or a budget. A budget makes the answer longer by as much, up to what the model
-    can answer at all; where that leaves no room for thinking, there is none."""
+    can answer at all; where that leaves no room for thinking, there is none. `thoughtless`: the request goes
+    on with calls that came about without thinking, where a Claude takes no budget."""
     caps = [cap for cap in (settings.max_output_tokens, options.max_output_tokens) if cap is not None]
     answer = max(1, min(caps)) if caps else model.max_tokens
     budget, effort = _told(model, compat, options)
-    if budget is not None:
+    if budget is not None and not (thoughtless and version_of(model.id) is not None):
         most = max(answer, min(answer + budget, model.max_tokens))
         budget = min(budget, most - LEAST_ANSWER)
         if budget >= LEAST_BUDGET:

@@ -40,6 +40,7 @@ class TurnWriter:
 
     def __init__(self, model: Model, compat: Compat) -> None:
         self._model = model
+        self._identity = (model.provider, model.api, model.id)
         self._compat = compat
         self._mark = (
             encode({"cache_control": _cache_control(compat)}) if compat.supports_cache_control else b""
@@ -49,6 +50,7 @@ class TurnWriter:
         self._results: list[msgspec.Raw] = []
         self._said: list[msgspec.Raw] = []
         self._asked: list[msgspec.Raw] = []
+        self._loop_thinks = False
 
     @property
     def count(self) -> int:
@@ -66,6 +68,11 @@ class TurnWriter:
                 self._said += images
             case AssistantMessage():
                 self._answer(message)
+
+    def in_thoughtless_loop(self, missing: list[Message]) -> bool:
+        """Whether results are about to be sent for calls that came about without thinking, as those of
+        another model did: what asks for thinking in such a place is refused."""
+        return bool(self._results or missing) and not self._loop_thinks
 
     def turns(self, missing: list[Message], *, unthought: int = 0) -> list[msgspec.Raw]:
         """Everything so far, and the results that are missing for now. The last turns of the user's end with
@@ -91,6 +98,12 @@ class TurnWriter:
             for block in message.content
             if _is_said(block) or (isinstance(block, ThinkingContent) and self._is_signed(block))
         ]
+        own = (message.provider, message.api, message.model) == self._identity
+        if len(blocks) > len(plain):
+            self._loop_thinks = True
+        elif not own or self._said or not self._results:
+            # A model that has thought at the start of a loop need not think again in it.
+            self._loop_thinks = False
         self._asked = [*self._results, *self._said] or [_text(GOES_ON)]
         self._results, self._said = [], []
         self._turns += [_turn("user", self._asked), _turn("assistant", blocks)]

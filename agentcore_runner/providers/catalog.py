@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from agentcore_runner.core.model import Model, ThinkingLevel
 from agentcore_runner.core.stream import AssistantMessageEvent, LlmContext, StreamOptions
+from agentcore_runner.errors import ConfigError
 from agentcore_runner.providers.apis import APIS, SCRIPTED_API, adapter_for, compat_mistakes
 from agentcore_runner.providers.describe import describe, with_file
-from agentcore_runner.providers.keys import headers_of, sendable
+from agentcore_runner.providers.keys import header_mistake, headers_of, key_mistake
 from agentcore_runner.providers.known import ModelsFile
 from agentcore_runner.providers.local import refused_hint
 from agentcore_runner.providers.mistakes import Mistake, Mistaken, refuse
@@ -40,10 +41,6 @@ __all__ = [
     "parse_model",
     "read_models",
 ]
-
-
-OWN_HEADERS = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
-"""What the request itself stands on; the settings cannot replace it."""
 
 
 class Provider(Protocol):
@@ -97,7 +94,7 @@ def model_mistakes(
             found += _spoken_mistakes(settings, vendor or VENDORS["openai"], {} if vendor is None else env)
     except Mistaken as exc:
         found += exc.mistakes
-    return [*found, *_request_mistakes(settings)]
+    return [*found, *_request_mistakes(settings, _api_in_force(settings, env))]
 
 
 def _spoken_mistakes(settings: ModelSettings, vendor: Vendor, env: Mapping[str, str]) -> Iterator[Mistake]:
@@ -130,7 +127,7 @@ def open_provider(
     played."""
     settings = with_file(settings)
     model = describe(settings, env)
-    refuse(_request_mistakes(settings))
+    refuse(_request_mistakes(settings, model.api))
     if model.api == SCRIPTED_API:
         from agentcore_runner.providers.scripted import open_script
 
@@ -149,19 +146,27 @@ def open_provider(
     )
 
 
-def _request_mistakes(settings: ModelSettings) -> Iterator[Mistake]:
+def _api_in_force(settings: ModelSettings, env: Mapping[str, str]) -> str:
+    """The API that will be spoken, or most likely would be where something else is wrong."""
+    try:
+        return describe(settings, env).api
+    except ConfigError:
+        vendor = named_vendor(settings) or VENDORS["openai"]
+        usual = vendor.api if settings.base_url or vendor.own_api is None else vendor.own_api
+        return settings.api if settings.api in APIS else usual
+
+
+def _request_mistakes(settings: ModelSettings, api: str) -> Iterator[Mistake]:
     """Headers that cannot be sent; headers and keys of the body that are not the settings' to give."""
+    wrong = key_mistake(settings.api_key_env)
+    if wrong:
+        yield Mistake(message=f"model {settings.key!r}: {wrong}", key=("api_key_env",))
     for name, value in settings.headers.items():
-        key = ("headers", name)
-        if not (sendable(name) and " " not in name and sendable(value)):
-            message = f"model {settings.key!r}: header {name!r} holds characters that cannot be sent"
-            yield Mistake(message=message, key=key)
-        elif name.lower() in OWN_HEADERS:
-            message = f"model {settings.key!r}: header {name!r} is set by the connection itself; remove it"
-            yield Mistake(message=message, key=key)
-    own_keys = {name for kind in APIS.values() for name in kind.own_keys}
+        wrong = header_mistake(name, value)
+        if wrong:
+            yield Mistake(message=f"model {settings.key!r}: header {name!r} {wrong}", key=("headers", name))
     for name in settings.extra_body:
-        if name in own_keys:
+        if api in APIS and name in APIS[api].own_keys:
             message = (
                 f"model {settings.key!r}: extra_body may not replace {name!r}, which the run itself sends"
             )

@@ -13,7 +13,7 @@ from agentcore_runner.providers.known import KnownModel, merged, own_model, ship
 from agentcore_runner.providers.mistakes import refuse
 from agentcore_runner.providers.services import Vendor
 from agentcore_runner.providers.settings import ModelSettings
-from agentcore_runner.providers.vendors import api_of, base_url_of, is_own, vendor_of
+from agentcore_runner.providers.vendors import api_of, base_url_of, host_of, is_own, vendor_of
 
 
 def describe(settings: ModelSettings, env: Mapping[str, str]) -> Model:
@@ -53,11 +53,12 @@ def with_file(settings: ModelSettings) -> ModelSettings:
 
 
 def _known(settings: ModelSettings, vendor: Vendor, base_url: str) -> tuple[KnownModel, str]:
-    """What is known of the model, and the API to speak. The catalogue's prices and APIs are those at the
-    vendor's own address; flags are for the API that they were written for."""
+    """What is known of the model, and the API to speak. The catalogue's APIs are those at the vendor's own
+    address, and its prices are not those of a region; flags are for the API that they were written for."""
     shipped = shipped_model(vendor.catalogue or vendor.name, settings.id)
-    if not is_own(base_url, vendor):
-        shipped = msgspec.structs.replace(shipped, cost=None, api=None)
+    if host_of(base_url) != host_of(vendor.base_url):
+        api = shipped.api if is_own(base_url, vendor) else None
+        shipped = msgspec.structs.replace(shipped, cost=None, api=api)
     own = own_model(settings.models, vendor.name, settings.id)
     usual = shipped.api or api_of(msgspec.structs.replace(settings, api=None), vendor, base_url)
     api = settings.api or usual

@@ -13,10 +13,9 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from agentcore_runner.characters import mended
-from agentcore_runner.core.messages import ErrorInfo, ErrorKind
-from agentcore_runner.providers.rpc_details import rpc_details
-from agentcore_runner.providers.vendors import without_method
+from agentcore_runner.core.messages import ErrorInfo, ErrorKind, Usage
+from agentcore_runner.providers.reports import Reported, read_report, report_of, service_code
+from agentcore_runner.providers.vendors import method_of, without_method
 
 MAX_BODY = 4000
 """Characters of a body that a message may quote."""
@@ -26,26 +25,15 @@ MAX_MARKUP = 200
 
 class RequestFailed(Exception):
     """One attempt failed. `again`: the same request may be sent again; `wait`: the server's own word for
-    when, in seconds from now. (`info.retryable` speaks of the whole run, days later perhaps.)"""
+    when, in seconds from now; `usage`: what it has used, as far as the server has said so. (`info.retryable`
+    speaks of the whole run, days later perhaps.)"""
 
     def __init__(self, info: ErrorInfo, *, again: bool, wait: float | None = None) -> None:
         super().__init__(info.message)
         self.info = info
         self.again = again
         self.wait = wait
-
-
-class Reported(msgspec.Struct, frozen=True):
-    """What a server says about its failure, in whichever of the usual shapes. `wait` in seconds; `daily`: a
-    quota of the whole day is used up."""
-
-    message: str
-    code: str = ""
-    type: str = ""
-    status: int | None = None
-    is_json: bool = True
-    wait: float | None = None
-    daily: bool = False
+        self.usage: Usage | None = None
 
 
 def failed(
@@ -69,7 +57,7 @@ def from_response(
 ) -> RequestFailed:
     """The failure behind a response whose status is not 2xx. `mask` hides the keys a server may echo; `url`
     is the address that was asked, as it may be shown."""
-    reported = read_report(body)
+    reported = read_report(body, mask)
     text = mask(reported.message)[:MAX_BODY]
     if 300 <= status < 400:
         text = _redirected(mask(headers.get("location", "")), url)
@@ -84,7 +72,8 @@ def from_response(
         kind=kind,
         message=f"HTTP {status}: {text or 'no reason given'}" + _named(reported),
         status=status,
-        request_id=headers.get("x-request-id") or headers.get("request-id"),
+        code=service_code(status, reported),
+        request_id=mask(headers.get("x-request-id") or headers.get("request-id") or "") or None,
         retryable=again,
         reset_at=now_s + wait if wait is not None and kind == "rate_limit" else None,
     )
@@ -93,7 +82,7 @@ def from_response(
 
 def from_stream(error: Any, *, mask: Callable[[str], str]) -> RequestFailed:
     """The failure behind an error object that came under status 200."""
-    reported = report_of(error)
+    reported = report_of(error, mask)
     status = reported.status or STATUS_OF.get(reported.code) or STATUS_OF.get(reported.type)
     if status is None:
         status = next((value for words, value in STATUS_WORDS if words.search(reported.message)), None)
@@ -106,6 +95,7 @@ def from_stream(error: Any, *, mask: Callable[[str], str]) -> RequestFailed:
         kind=kind,
         message=f"The server reported an error in its answer: {text}" + _named(reported),
         status=status,
+        code=service_code(status, reported),
         retryable=again,
     )
     return RequestFailed(info, again=again, wait=reported.wait)
@@ -127,8 +117,10 @@ def check_whole(body: bytes, *, mask: Callable[[str], str]) -> None:
 def _redirected(target: str, url: str) -> str:
     if not target:
         return "the server redirects, and does not say where to"
-    base = without_method(urljoin(url, target))
-    return f"the server redirects to {target}; write {base} as base_url"
+    whole = urljoin(url, target)
+    odd = urlsplit(whole).query and not method_of(whole)
+    advice = "is base_url right?" if odd else f"write {without_method(whole)} as base_url"
+    return f"the server redirects to {target}; {advice}"
 
 
 def _nothing_at(url: str) -> str:
@@ -155,38 +147,6 @@ def retry_after(headers: Mapping[str, str], now_s: float) -> float | None:
         return None
 
 
-def read_report(body: bytes) -> Reported:
-    """The report in an error body; a body that is no JSON is the message itself."""
-    try:
-        return report_of(msgspec.json.decode(body))
-    except (msgspec.DecodeError, RecursionError):
-        return Reported(body.decode("utf-8", "replace").strip(), is_json=False)
-
-
-def report_of(value: Any) -> Reported:
-    """`{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, or any of them in a list."""
-    if isinstance(value, list) and value:
-        value = value[0]
-    if isinstance(value, dict) and value.get("error"):
-        value = value["error"]
-    if isinstance(value, str):
-        return Reported(value)
-    if not isinstance(value, dict):
-        return Reported("" if value is None else _as_text(value))
-    message = value.get("message") or value.get("detail") or value.get("msg") or value
-    code = value.get("code")
-    number = next((n for n in (code, value.get("status"), value.get("status_code")) if _is_status(n)), None)
-    details = rpc_details(value.get("details"))
-    return Reported(
-        message if isinstance(message, str) else _as_text(message),
-        code.lower() if isinstance(code, str) else details.reason,
-        str(value.get("type") or value.get("status") or "").lower(),
-        int(number) if number is not None else None,
-        wait=details.wait,
-        daily=details.daily,
-    )
-
-
 REFUSALS = (
     "content_filter", "content_policy_violation", "image_content_policy_violation",
     "bio_policy", "cyber_policy", "misalignment_policy_violation",
@@ -197,8 +157,8 @@ STATUS_OF = {
     "invalid_request_error": 400, "bad_request": 400, "exceed_context_size_error": 400,
     "context_length_exceeded": 400,
     "authentication_error": 401, "invalid_api_key": 401, "permission_error": 403,
-    "not_found_error": 404, "model_not_found": 404, "timeout": 408, "timeout_error": 408,
-    "request_timeout": 408, "request_too_large": 413,
+    "not_found_error": 404, "model_not_found": 404, "invalid_model": 400,
+    "timeout": 408, "timeout_error": 408, "request_timeout": 408, "request_too_large": 413,
     "rate_limit_error": 429, "rate_limit_exceeded": 429, "rate_limited": 429, "too_many_requests": 429,
     "tokens": 429, "requests": 429, "insufficient_quota": 429, "resource_exhausted": 429,
     "server_error": 500, "internal_error": 500, "internal_server_error": 500, "api_error": 500,
@@ -213,6 +173,7 @@ STATUS_WORDS = (
     (re.compile(r"overloaded|over capacity|try again|retry your request|temporarily", re.I), 503),
     (re.compile(r"internal (server )?error|server error|upstream|bad gateway", re.I), 500),
     (re.compile(r"timed? ?out|timeout", re.I), 408),
+    (re.compile(r"unauthori[sz]ed|forbidden|(invalid|incorrect|missing) api.?key", re.I), 401),
 )
 
 TOO_LONG = re.compile(
@@ -260,19 +221,9 @@ def _named(reported: Reported) -> str:
     return f" ({name})" if name and name not in reported.message else ""
 
 
-def _is_status(value: Any) -> bool:
-    if isinstance(value, str) and not (value.isascii() and value.isdigit()):
-        return False
-    return isinstance(value, int | str) and not isinstance(value, bool) and 400 <= int(value) < 600
-
-
 def _amount(value: str | float | None) -> float | None:
     try:
         number = float(value) if value is not None else math.nan
     except ValueError:
         return None
     return number if 0 <= number < math.inf else None
-
-
-def _as_text(value: Any) -> str:
-    return msgspec.json.encode(mended(value)).decode()

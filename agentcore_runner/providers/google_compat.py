@@ -87,7 +87,7 @@ FLASH: Levels = {"off": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium":
 """The least that there is does as good as no thinking."""
 PRO: Levels = FLASH | {"off": None, "minimal": None}
 PRO_OF_3_0: Levels = PRO | {"medium": None}
-GEMMA: Levels = {"off": "MINIMAL", "minimal": "MINIMAL", "low": "MINIMAL", "medium": "HIGH", "high": "HIGH"}
+GEMMA: Levels = {"minimal": "MINIMAL", "low": "MINIMAL", "medium": "HIGH", "high": "HIGH"}
 ANY_BUDGET: Levels = {"off": 0, "minimal": -1, "low": -1, "medium": -1, "high": -1}
 """The model decides itself."""
 BUDGETS: tuple[tuple[str, Levels], ...] = (

@@ -13,6 +13,7 @@ from agentcore_runner.core.model import Model, priced
 from agentcore_runner.providers.blocks import Blocks, Events
 from agentcore_runner.providers.failures import RequestFailed, failed, from_stream
 from agentcore_runner.providers.google_wire import Chunk, FunctionCall, Part, WireUsage, read_chunks
+from agentcore_runner.providers.lenient import count
 from agentcore_runner.providers.retry import Outcome
 from agentcore_runner.providers.sse import ServerEvent
 
@@ -69,6 +70,14 @@ class GoogleDecoder:
         """No tool call has come yet: each comes complete."""
         return self._blocks.call_count == 0
 
+    @property
+    def usage(self) -> Usage | None:
+        """What has been used so far; None while the server has not said."""
+        wire = self._usage
+        if wire is None or (wire.prompt_token_count is None and wire.candidates_token_count is None):
+            return None
+        return priced(_counted(wire), self._model.cost)
+
     def feed(self, event: ServerEvent) -> Events:
         """The events that one server event stands for, none for one that says nothing. Raises
         `RequestFailed` on an error object."""
@@ -76,9 +85,11 @@ class GoogleDecoder:
         if event.data.startswith(b"[DONE]"):
             self.complete = True
             return out
+        chunks = None if event.name == "error" else read_chunks(event.data)
+        if self.answered and (chunks is None or any(chunk.error for chunk in chunks)):
+            return out  # it takes nothing from an answer that is whole
         if event.name == "error":
             raise self._error(event.data)
-        chunks = read_chunks(event.data)
         if chunks is not None:
             self._take_all(chunks, out)
         elif event.name in ("", "message"):
@@ -111,7 +122,7 @@ class GoogleDecoder:
         other = (self._response_model or asked).removeprefix("models/") != asked
         return out, Outcome(
             stop_reason=stop_reason,
-            usage=priced(_counted(self._usage or WireUsage()), self._model.cost),
+            usage=self.usage or Usage(),
             raw_stop_reason=self._finish_reason or self._blocked,
             response_model=self._response_model if other else None,
             response_id=self._response_id,
@@ -205,12 +216,12 @@ def _shown(part: Part) -> str:
 
 def _counted(wire: WireUsage) -> Usage:
     """Tokens. Cached ones are counted in the prompt, those of thoughts beside the answer's."""
-    cached = int(wire.cached_content_token_count or 0)
-    prompt = int(wire.prompt_token_count or 0) - cached
-    thoughts = int(wire.thoughts_token_count or 0)
+    cached = count(wire.cached_content_token_count)
+    thoughts = count(wire.thoughts_token_count)
+    prompt = max(0, count(wire.prompt_token_count) - cached)
     return Usage(
-        input=max(0, prompt) + int(wire.tool_use_prompt_token_count or 0),
-        output=int(wire.candidates_token_count or 0) + thoughts,
+        input=prompt + count(wire.tool_use_prompt_token_count),
+        output=count(wire.candidates_token_count) + thoughts,
         cache_read=cached,
         reasoning=thoughts,
     )

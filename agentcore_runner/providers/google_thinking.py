@@ -9,8 +9,9 @@ from agentcore_runner.core.stream import StreamOptions
 
 
 def thinking_config(model: Model, options: StreamOptions) -> dict[str, Any] | None:
-    """The `thinkingConfig` of a request; None for a model that refuses to be told. Thoughts are asked for
-    only where thinking is: a model that cannot be stopped from it thinks unseen."""
+    """The `thinkingConfig` of a request; None for a model that refuses to be told, and for one that is not a
+    Gemini where nothing is asked. Thoughts are asked for only where thinking is: a model that cannot be
+    stopped from it thinks unseen."""
     if not model.reasoning:
         return None
     level, budget = options.thinking_level, options.thinking_budget
@@ -21,6 +22,8 @@ def thinking_config(model: Model, options: StreamOptions) -> dict[str, Any] | No
     else:
         if budget is not None:
             level = level_of_budget(budget)
+        if level is ThinkingLevel.OFF and level.value not in model.thinking_levels:
+            return None
         told = _told(model, level)
     shown = {"includeThoughts": True} if level is not ThinkingLevel.OFF else {}
     return shown | ({"thinkingBudget": told} if isinstance(told, int) else {"thinkingLevel": told})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from agentcore_runner.core.model import Model
@@ -10,6 +11,11 @@ from agentcore_runner.providers.apis import APIS
 from agentcore_runner.providers.local import local_hint
 from agentcore_runner.providers.services import Vendor
 from agentcore_runner.providers.settings import ModelSettings
+from agentcore_runner.providers.vendors import is_own
+
+OWN_HEADERS = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
+"""What the request itself stands on; the settings cannot replace it."""
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def headers_of(
@@ -39,7 +45,7 @@ def headers_of(
 
 def _wants_key(model: Model, vendor: Vendor) -> bool:
     """At its own address, and where each customer has one of theirs."""
-    return model.base_url == vendor.base_url or not vendor.base_url
+    return is_own(model.base_url, vendor) or not vendor.base_url
 
 
 def _no_key(settings: ModelSettings, variables: list[str], env: Mapping[str, str]) -> str:
@@ -47,6 +53,20 @@ def _no_key(settings: ModelSettings, variables: list[str], env: Mapping[str, str
     advice = found or "without a key, start a local server (`ollama serve`) and use --model ollama/NAME"
     wanted = f"set {' or '.join(variables)}. {advice[0].upper()}{advice[1:]}"
     return f"model {settings.key!r} needs an API key: {wanted}"
+
+
+def header_mistake(name: str, value: str) -> str | None:
+    """What is wrong with a header of the settings, as what is said of it; its value may be a key."""
+    if not (name and sendable(name) and " " not in name and sendable(value)):
+        return "holds characters that cannot be sent"
+    return "is set by the connection itself; remove it" if name.lower() in OWN_HEADERS else None
+
+
+def key_mistake(variable: str | None) -> str | None:
+    """What is wrong with `api_key_env`. It is not quoted: it may be the key."""
+    if variable is None or VARIABLE.fullmatch(variable):
+        return None
+    return "api_key_env is not the name of a variable: name the one that holds the key, not the key itself"
 
 
 def sendable(text: str) -> bool:

@@ -18,6 +18,8 @@ DATED = re.compile(r"[-@](20\d\d-\d\d-\d\d|20\d{6}|latest)$")
 
 Price: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Inputs: TypeAlias = Annotated[tuple[Literal["text", "image"], ...], msgspec.Meta(min_length=1)]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,9 +60,9 @@ class KnownModel(Entry, frozen=True, kw_only=True):
     context_window: Count | None = None
     max_tokens: Count | None = None
     cost: Prices | None = None
-    inputs: tuple[Literal["text", "image"], ...] | None = None
+    inputs: Inputs | None = None
     reasoning: bool | None = None
-    thinking_levels: dict[ThinkingLevel, str | int | None] = {}
+    thinking_levels: dict[ThinkingLevel, str | Tokens | None] = {}
     compat: dict[str, Any] = {}
 
 
@@ -130,8 +132,10 @@ class _Shipped(msgspec.Struct):
 
 
 def _find(models: Mapping[str, KnownModel], model: str) -> KnownModel:
-    """The entry of this id, else that of the id without its date."""
-    return models.get(model) or models.get(DATED.sub("", model)) or NOTHING
+    """The entry of this id, else that of the id without its date or the name of its collection."""
+    short = model.removeprefix("models/")
+    tried = (model, short, DATED.sub("", short))
+    return next((models[name] for name in tried if name in models), NOTHING)
 
 
 def _rates(prices: Prices | Tier) -> dict[str, float]:

@@ -28,3 +28,11 @@ def mapping(value: Any) -> dict[str, Any]:
 def items(value: Any) -> list[Any]:
     """A list."""
     return value if isinstance(value, list) else []
+
+
+def count(value: float | None) -> int:
+    """A number of tokens; one that is missing, or that cannot be, is 0."""
+    try:
+        return max(0, int(value or 0))
+    except (ValueError, OverflowError):
+        return 0

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from agentcore_runner.providers.apis import APIS, CHAT_API, compat_mistakes
-from agentcore_runner.providers.keys import sendable
-from agentcore_runner.providers.known import KnownModel, KnownProvider, ModelsFile, Prices, Tier
+from agentcore_runner.providers.apis import APIS, CHAT_API, SCRIPTED_API, compat_mistakes
+from agentcore_runner.providers.file_shape import Place, shape_mistakes
+from agentcore_runner.providers.keys import header_mistake, key_mistake
+from agentcore_runner.providers.known import KnownModel, KnownProvider, ModelsFile
 from agentcore_runner.providers.mistakes import Mistake, Mistaken, refuse
 from agentcore_runner.providers.script_yaml import Lines, mistaken, read_yaml
 from agentcore_runner.providers.services import VENDORS
 from agentcore_runner.providers.vendors import checked_address
 from agentcore_runner.words import did_you_mean
 
-KEYS = tuple(
-    dict.fromkeys(
-        name for kind in (KnownProvider, KnownModel, Prices, Tier) for name in kind.__struct_fields__
-    )
-)
-UNKNOWN = re.compile(r"Object contains unknown field (.*)")
-STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+K = TypeVar("K", KnownModel, KnownProvider)
 
 
 def read_models(path: Path) -> ModelsFile:
@@ -38,7 +32,7 @@ def read_models(path: Path) -> ModelsFile:
     reader = _Reader(str(path), lines)
     found = {name: reader.provider(name, value) for name, value in providers.items()}
     refuse(sorted(reader.mistakes, key=lambda mistake: mistake.line or 0))
-    return ModelsFile(providers={name: value for name, value in found.items() if value is not None})
+    return ModelsFile(providers=found)
 
 
 class _Reader:
@@ -49,7 +43,7 @@ class _Reader:
         self._shown = shown
         self._lines = lines
 
-    def provider(self, name: str, value: Any) -> KnownProvider | None:
+    def provider(self, name: str, value: Any) -> KnownProvider:
         """A provider with its models."""
         place = ("providers", name)
         value = {} if value is None else value
@@ -57,59 +51,45 @@ class _Reader:
         if models is not None and not isinstance(models, dict):
             self._add((*place, "models"), "expected a map of models by their ids")
             models = None
-        alone = (
-            {key: item for key, item in value.items() if key != "models"}
-            if isinstance(value, dict)
-            else value
-        )
-        known = self._converted(alone, KnownProvider, place)
-        read = {model: self._model(name, model, entry, known) for model, entry in (models or {}).items()}
-        if not isinstance(known, KnownProvider):
-            return None
+        if isinstance(value, dict):
+            value = {key: item for key, item in value.items() if key != "models"}
+        known = self._converted(value, KnownProvider, place)
         self._take(place, _provider_mistakes(name, known))
-        return msgspec.structs.replace(known, models={key: item for key, item in read.items() if item})
+        if isinstance(value, dict) and "base_url" not in value and name not in VENDORS:
+            self._add(place, "a provider that is none of ours needs its base_url")
+        read = {model: self._model(name, model, entry, known) for model, entry in (models or {}).items()}
+        return msgspec.structs.replace(known, models=read)
 
-    def _model(self, provider: str, name: str, value: Any, whole: Any) -> KnownModel | None:
+    def _model(self, provider: str, name: str, value: Any, whole: KnownProvider) -> KnownModel:
         place = ("providers", provider, "models", name)
+        if not name.strip():
+            self._add(place, "a model's id cannot be empty")
         found = self._converted({} if value is None else value, KnownModel, place)
-        if not isinstance(found, KnownModel):
-            return None
         self._take(place, _model_mistakes(found, found.api or _usual_api(provider, whole)))
         return found
 
-    def _converted(self, value: Any, kind: type[msgspec.Struct], place: tuple[str, ...]) -> Any:
-        """The value as this type; None, with the mistake noted, where it is none."""
-        try:
-            return msgspec.convert(value, kind)
-        except msgspec.ValidationError as exc:
-            message, _, inner = str(exc).partition(" - at `")
-            steps = [key or index for key, index in STEP.findall(inner.rstrip("`"))]
-            message = message.replace(" | null", "").replace("`", "")
-            unknown = UNKNOWN.match(message)
-            if unknown:
-                steps.append(unknown[1])
-                message = f"no such key here{did_you_mean(unknown[1], KEYS)}"
-            self._add((*place, *steps), f"{message[0].lower()}{message[1:]}")
-            return None
+    def _converted(self, value: Any, kind: type[K], place: Place) -> K:
+        """What of the value is of this type; each mistake in it is noted."""
+        wrong = shape_mistakes(value, kind)
+        for within, message in wrong:
+            self._add(place + within, message)
+        mistaken_keys = {at[0] for at, _ in wrong if at}
+        sound = value if isinstance(value, dict) else {}
+        return msgspec.convert({key: sound[key] for key in sound if key not in mistaken_keys}, kind)
 
     def _take(self, place: tuple[str, ...], found: Iterable[Mistake]) -> None:
         for mistake in found:
             self._add((*place, *mistake.key), mistake.message)
 
-    def _add(self, place: tuple[str, ...], message: str) -> None:
+    def _add(self, place: Place, message: str) -> None:
         """Note a mistake at the nearest place that has a line."""
-        written = [int(step) if step.isdecimal() else step for step in place]
-        line = next(
-            (self._lines[tuple(written[:end])] for end in range(len(written), 0, -1)
-             if tuple(written[:end]) in self._lines),
-            None,
-        )  # fmt: skip
-        self.mistakes.append(Mistake(message=f"{'.'.join(place)}: {message}", file=self._shown, line=line))
+        known = (self._lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in self._lines)
+        shown = ".".join(map(str, place))
+        self.mistakes.append(Mistake(message=f"{shown}: {message}", file=self._shown, line=next(known, None)))
 
 
 def _provider_mistakes(name: str, found: KnownProvider) -> Iterator[Mistake]:
     """What is wrong with a provider as a whole."""
-    ours = VENDORS.get(name)
     if "/" in name or not name:
         yield Mistake(message="a provider's name has no '/', which ends it in provider/id")
     if found.base_url is not None:
@@ -117,12 +97,19 @@ def _provider_mistakes(name: str, found: KnownProvider) -> Iterator[Mistake]:
             checked_address(found.base_url, "base_url")
         except Mistaken as exc:
             yield from exc.mistakes
-    elif ours is None:
-        yield Mistake(message="a provider that is none of ours needs its base_url")
     yield from _api_mistakes(found.api)
+    wrong = key_mistake(found.api_key_env)
+    if wrong:
+        yield Mistake(message=wrong, key=("api_key_env",))
     for header, text in found.headers.items():
-        if not (sendable(header) and " " not in header and sendable(text)):
-            yield Mistake(message="holds characters that cannot be sent", key=("headers", header))
+        wrong = header_mistake(header, text)
+        if wrong:
+            yield Mistake(message=wrong, key=("headers", header))
+    if name == SCRIPTED_API:
+        for key in ("api", "base_url", "api_key_env", "headers", "compat"):
+            if getattr(found, key):
+                yield Mistake(message="means nothing for a script, which answers from a file", key=(key,))
+        return
     yield from compat_mistakes(_usual_api(name, found), found.compat)
 
 
@@ -142,13 +129,12 @@ def _api_mistakes(api: str | None) -> Iterator[Mistake]:
         yield Mistake(message=message, key=("api",))
 
 
-def _usual_api(provider: str, found: Any) -> str:
+def _usual_api(provider: str, found: KnownProvider) -> str:
     """What a provider speaks where its models say nothing else; at another address than its own, what it
     speaks there."""
-    alone = isinstance(found, KnownProvider)
-    if alone and found.api in APIS:
+    if found.api in APIS:
         return str(found.api)
     vendor = VENDORS.get(provider)
     if vendor is None:
         return CHAT_API
-    return vendor.api if vendor.own_api is None or (alone and found.base_url) else vendor.own_api
+    return vendor.api if vendor.own_api is None or found.base_url else vendor.own_api

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from agentcore_runner.core.model import Model
 from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
+from agentcore_runner.providers.vendors import host_of
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,9 +128,10 @@ def _detected(model: Model) -> Compat:
 
 def _service(model: Model) -> str:
     """Who answers: the address says it best; a provider other than `openai` is one wherever it is reached."""
-    host = urlsplit(model.base_url).hostname or ""
-    if host in HOSTS:
-        return HOSTS[host]
+    host = host_of(model.base_url)
+    known = next((name for own, name in HOSTS.items() if host == own or host.endswith(f".{own}")), None)
+    if known is not None:
+        return known
     if host.endswith(AZURE_HOSTS):
         return "azure"
     return "" if model.provider == "openai" else model.provider

@@ -12,6 +12,7 @@ from agentcore_runner.core.messages import StopReason, Usage
 from agentcore_runner.core.model import Model, priced
 from agentcore_runner.providers.blocks import Blocks, Events, OpenCall
 from agentcore_runner.providers.failures import RequestFailed, check_whole, failed, from_stream
+from agentcore_runner.providers.lenient import count
 from agentcore_runner.providers.openai_chat_wire import Chunk, Delta, ToolDelta, WireUsage, read_chunk
 from agentcore_runner.providers.retry import Outcome
 from agentcore_runner.providers.sse import ServerEvent
@@ -57,6 +58,14 @@ class ChatDecoder:
         """No tool call is complete yet."""
         return self._blocks.call_count < 2
 
+    @property
+    def usage(self) -> Usage | None:
+        """What has been used so far; None while the server has not said."""
+        wire = self._usage
+        if wire is None or (wire.prompt_tokens is None and wire.completion_tokens is None):
+            return None
+        return priced(_counted(wire), self._model.cost)
+
     def feed(self, event: ServerEvent) -> Events:
         """The events that one server event stands for, none for one that says nothing. Raises
         `RequestFailed` on an error object."""
@@ -65,6 +74,8 @@ class ChatDecoder:
             self._done = self.complete = True
             return []
         chunk = read_chunk(data)
+        if self.answered and self._finish_reason not in FAULTS and _says_nothing(event, chunk):
+            return []
         if event.name == "error" or (chunk is not None and chunk.error):
             raise self._error(data)
         out: Events = []
@@ -101,17 +112,20 @@ class ChatDecoder:
         other = self._response_model != self._model.id
         return out, Outcome(
             stop_reason=stop_reason,
-            usage=priced(_counted(self._usage or WireUsage()), self._model.cost),
+            usage=self.usage or Usage(),
             raw_stop_reason=self._finish_reason,
             response_model=self._response_model if other else None,
             response_id=self._response_id,
         )
 
     def _take(self, chunk: Chunk, out: Events) -> None:
+        """Take in a chunk. Of several choices only the first is the answer."""
         if self._response_id is None:
             self._response_id, self._response_model = chunk.id or None, chunk.model or None
         usage = chunk.usage
         for choice in chunk.choices or ():
+            if choice.index:
+                continue
             delta = choice.delta or choice.message
             if delta is not None:
                 self._take_delta(delta, chunk.odd, out)
@@ -160,6 +174,11 @@ class ChatDecoder:
         except (msgspec.DecodeError, RecursionError):
             value = data.decode("utf-8", "replace")
         return from_stream(value, mask=self._mask)
+
+
+def _says_nothing(event: ServerEvent, chunk: Chunk | None) -> bool:
+    """An error or a broken event: it takes nothing from an answer that is whole."""
+    return event.name == "error" or chunk is None or bool(chunk.error)
 
 
 class Calls:
@@ -214,14 +233,14 @@ class Calls:
 
 def _counted(wire: WireUsage) -> Usage:
     """Tokens, with the cached ones taken out of the input wherever the server puts their number."""
-    prompt = wire.prompt_tokens_details
-    written = int((prompt and prompt.cache_write_tokens) or 0)
-    cached = (prompt and prompt.cached_tokens) or wire.prompt_cache_hit_tokens or wire.cached_tokens or 0
-    completion = wire.completion_tokens_details
+    prompt, completion = wire.prompt_tokens_details, wire.completion_tokens_details
+    written = count(prompt.cache_write_tokens if prompt else None)
+    inside = prompt.cached_tokens if prompt else None
+    cached = count(inside or wire.prompt_cache_hit_tokens or wire.cached_tokens)
     return Usage(
-        input=max(0, int(wire.prompt_tokens or 0) - int(cached) - written),
-        output=int(wire.completion_tokens or 0),
-        cache_read=int(cached),
+        input=max(0, count(wire.prompt_tokens) - cached - written),
+        output=count(wire.completion_tokens),
+        cache_read=cached,
         cache_write=written,
-        reasoning=int((completion and completion.reasoning_tokens) or 0),
+        reasoning=count(completion.reasoning_tokens if completion else None),
     )

@@ -58,6 +58,9 @@ def level_warnings(model: Model, compat: Compat, level: ThinkingLevel) -> list[s
     nearest = nearest_level(model, level)
     if nearest is not level:
         return [f"thinking_level {level.value!r} is sent as {nearest.value!r}, the nearest that there is"]
+    word = model.thinking_levels.get(level.value)
+    if word in list(ThinkingLevel) and word != level.value and compat.supports_reasoning_effort:
+        return [f"thinking_level {level.value!r} is sent as {word!r}"]
     on_or_off = compat.thinking_format in ONLY_ON_OR_OFF and not compat.supports_reasoning_effort
     if on_or_off and level is not ThinkingLevel.OFF:
         return [f"thinking_level {level.value!r} only switches thinking on: {model.key} is told no more"]

@@ -49,6 +49,7 @@ class WireUsage(msgspec.Struct):
 
 
 class Choice(msgspec.Struct):
+    index: int | None = None
     delta: Delta | None = None
     message: Delta | None = None
     finish_reason: str | None = None
@@ -101,6 +102,7 @@ def _tolerant(data: bytes) -> Chunk | None:
 def _choice(value: Any) -> Choice:
     value = lenient.mapping(value)
     return Choice(
+        index=lenient.whole(value.get("index")),
         delta=_delta(value.get("delta")),
         message=_delta(value.get("message")),
         finish_reason=_text(value.get("finish_reason")),

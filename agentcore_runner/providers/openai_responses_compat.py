@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from agentcore_runner.core.model import Model
 from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
+from agentcore_runner.providers.vendors import host_of
 
 
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,12 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     supports_temperature_when_reasoning: bool = True
 
 
-OPENAI_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+OPENAI_HOSTS = (
+    ".api.openai.com",
+    ".openai.azure.com",
+    ".cognitiveservices.azure.com",
+    ".services.ai.azure.com",
+)
 """Ends of the host names at which OpenAI's service is offered beside its own address."""
 PLAIN_MODEL = re.compile(r"(chat)?gpt-[34]|gpt-5(\.\d)?-chat")
 """OpenAI's models that do not reason; they refuse to be told how."""
@@ -65,5 +70,5 @@ def compat_mistakes(overrides: dict[str, Any]) -> Iterator[Mistake]:
 
 
 def _is_openai(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
+    host = host_of(base_url)
     return host == "api.openai.com" or host.endswith(OPENAI_HOSTS)

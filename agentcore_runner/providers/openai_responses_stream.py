@@ -13,6 +13,7 @@ from agentcore_runner.core.messages import StopReason, Usage
 from agentcore_runner.core.model import Model, priced
 from agentcore_runner.providers.blocks import Events
 from agentcore_runner.providers.failures import RequestFailed, check_whole, failed, from_stream
+from agentcore_runner.providers.lenient import count
 from agentcore_runner.providers.openai_responses_items import text_signature
 from agentcore_runner.providers.openai_responses_slots import BETWEEN, Kind, Slot, Slots
 from agentcore_runner.providers.openai_responses_wire import (
@@ -72,6 +73,7 @@ class ResponsesDecoder:
         self._refused = False
         self._first = Response()
         self._last: Response | None = None
+        self._usage: WireUsage | None = None
         self._stop: tuple[StopReason, str] = ("done", "")
 
     @property
@@ -83,6 +85,14 @@ class ResponsesDecoder:
     def complete(self) -> bool:
         """The same: the last event brings the figures."""
         return self.answered
+
+    @property
+    def usage(self) -> Usage | None:
+        """What has been used; None while the server has not said."""
+        wire = self._usage
+        if wire is None or (wire.input_tokens is None and wire.output_tokens is None):
+            return None
+        return priced(_counted(wire), self._model.cost)
 
     def feed(self, event: ServerEvent) -> Events:
         """The events that one server event stands for, none for one that says nothing. Raises
@@ -121,7 +131,7 @@ class ResponsesDecoder:
         model = self._first.model or self._last.model
         return [], Outcome(
             stop_reason="refused" if self._refused else stop_reason,
-            usage=priced(_counted(self._last.usage or WireUsage()), self._model.cost),
+            usage=self.usage or Usage(),
             raw_stop_reason=raw,
             response_model=model if model != self._model.id else None,
             response_id=self._first.id or self._last.id,
@@ -174,6 +184,7 @@ class ResponsesDecoder:
 
     def _end(self, response: Response, status: str, out: Events) -> None:
         """The response has ended. Raises `RequestFailed` where it failed."""
+        self._usage = response.usage
         reason = response.incomplete_details.reason if response.incomplete_details else None
         if status == "completed":
             self._stop = ("done", status)
@@ -237,12 +248,12 @@ def _value(data: bytes) -> Any:
 def _counted(wire: WireUsage) -> Usage:
     """Tokens, with the cached ones taken out of the input."""
     details, made = wire.input_tokens_details, wire.output_tokens_details
-    cached = int((details and details.cached_tokens) or 0)
-    written = int((details and details.cache_write_tokens) or 0)
+    cached = count(details.cached_tokens if details else None)
+    written = count(details.cache_write_tokens if details else None)
     return Usage(
-        input=max(0, int(wire.input_tokens or 0) - cached - written),
-        output=int(wire.output_tokens or 0),
+        input=max(0, count(wire.input_tokens) - cached - written),
+        output=count(wire.output_tokens),
         cache_read=cached,
         cache_write=written,
-        reasoning=int((made and made.reasoning_tokens) or 0),
+        reasoning=count(made.reasoning_tokens if made else None),
     )

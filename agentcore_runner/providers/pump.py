@@ -7,9 +7,16 @@ from typing import Protocol
 
 import msgspec
 
+from agentcore_runner.core.messages import Usage
 from agentcore_runner.core.signal import AbortSignal
 from agentcore_runner.core.stream import AssistantMessageEvent
-from agentcore_runner.providers.failures import MAX_BODY, RequestFailed, failed, from_response
+from agentcore_runner.providers.failures import (
+    MAX_BODY,
+    RequestFailed,
+    failed,
+    from_response,
+    from_stream,
+)
 from agentcore_runner.providers.http import HttpClient, Reply, shown
 from agentcore_runner.providers.retry import Attempt, Outcome
 from agentcore_runner.providers.sse import ServerEvent, SseParser
@@ -37,6 +44,10 @@ class Decoder(Protocol):
     @property
     def complete(self) -> bool:
         """Nothing may follow."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What has been used so far, with its cost; None while the server has not said."""
 
     def feed(self, event: ServerEvent) -> list[AssistantMessageEvent]:
         """The events that one server event stands for; none when it says nothing."""
@@ -72,7 +83,7 @@ async def attempt(call: Call) -> Attempt:
         reply = await call.client.post(call.url, call.headers, call.body, watch)
         if not 200 <= reply.status < 300:
             raise await _refusal(reply, watch, call)
-        body = _Body(reply, decoder, watch)
+        body = _Body(reply, decoder, watch, call.mask)
         while (batch := await body.next()) is not None:
             if batch:
                 yield batch
@@ -81,9 +92,12 @@ async def attempt(call: Call) -> Attempt:
         yield outcome
     except Silent as exc:
         message = f"the server said nothing for {call.idle_timeout:g} s (idle_timeout)"
-        raise failed("timeout", message, again=decoder.replayable, retryable=True) from exc
+        failure = failed("timeout", message, again=decoder.replayable, retryable=True)
+        failure.usage = decoder.usage
+        raise failure from exc
     except RequestFailed as exc:
         exc.again = exc.again and decoder.replayable
+        exc.usage = decoder.usage
         raise
     finally:
         watch.close()
@@ -94,12 +108,15 @@ async def attempt(call: Call) -> Attempt:
 class _Body:
     """The body of a good response, read as far as the decoder needs it."""
 
-    def __init__(self, reply: Reply, decoder: Decoder, watch: Watch) -> None:
+    def __init__(self, reply: Reply, decoder: Decoder, watch: Watch, mask: Callable[[str], str]) -> None:
         self._reply = reply
+        self._mask = mask
         self._decoder = decoder
         self._watch = watch
         self._parser = SseParser()
         self._begun = False
+        self._events = False
+        self._head = bytearray()
         self._heard = False
         self._waning = False
         self._over = False
@@ -120,8 +137,12 @@ class _Body:
                 return self._decoder.whole(await self._rest(chunk))
             if sign == b"<":
                 raise _markup(self._reply, chunk)
+        if not self._events and chunk is not None and len(self._head) < MAX_BODY:
+            self._head += chunk
         batch = self._decoded(self._parser.feed(chunk) if chunk is not None else self._parser.flush())
         self._over = chunk is None
+        if self._over and not self._events and (words := _words(bytes(self._head))):
+            raise from_stream(words, mask=self._mask)
         if self._decoder.complete and not self._over:
             self._over = True
             await self._drain()
@@ -141,6 +162,7 @@ class _Body:
 
     def _decoded(self, server_events: list[ServerEvent]) -> list[AssistantMessageEvent]:
         batch: list[AssistantMessageEvent] = []
+        self._events = self._events or bool(server_events)
         for event in server_events:
             if event.name != "ping":
                 self._heard = True
@@ -179,6 +201,28 @@ async def _refusal(reply: Reply, watch: Watch, call: Call) -> RequestFailed:
     return from_response(
         reply.status, reply.headers, body, now_s=call.now_s(), mask=call.mask, url=shown(call.url)
     )
+
+
+FIELDS = ("data", "event", "id", "retry", "")
+"""What lines of an event stream begin with; nothing before the colon is a comment."""
+
+
+def _words(body: bytes) -> str:
+    """What a body says that is no stream of events: a text, or a JSON string; "" for one that is a stream, of
+    comments for instance."""
+    lines = body.decode("utf-8", "replace").strip("\ufeff \r\n\t").splitlines()
+    text = "\n".join([line for line in lines if not _is_field(line)]).strip()
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return value if isinstance(value, str) else text
+
+
+def _is_field(line: str) -> bool:
+    """Whether a line belongs to an event stream; the last one may be cut."""
+    name = line.partition(":")[0]
+    return any(field.startswith(name) for field in FIELDS)
 
 
 def _markup(reply: Reply, chunk: bytes) -> RequestFailed:

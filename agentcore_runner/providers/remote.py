@@ -17,7 +17,12 @@ from agentcore_runner.providers.pump import Call, Decoder, attempt
 from agentcore_runner.providers.retry import RetryPolicy, stream_with_retries
 from agentcore_runner.providers.transform import encode
 
-SECRET_HEADER = re.compile(r"authorization|api-?key|token|secret|cookie", re.I)
+HARMLESS = frozenset(
+    ("accept", "accept-language", "content-type", "user-agent", "anthropic-version", "anthropic-beta",
+     "openai-beta", "openai-organization", "openai-project", "http-referer", "referer", "x-title")
+)  # fmt: skip
+"""Headers of the settings that may be shown; any other may hold a key."""
+SCHEME = re.compile(r"(bearer|basic|token|key)\s+", re.I)
 SHORTEST_SECRET = 6
 """A value that is shorter stands in too many texts to be hidden in them."""
 
@@ -71,6 +76,7 @@ class RemoteModel:
             **api.headers,
             **headers,
         }
+        self._hidden = {name for name in headers if name.lower() not in HARMLESS}
         self._secrets = _secrets(headers)
         self._client = HttpClient(model.base_url, env=env, refused_hint=refused_hint)
         self._idle_timeout = idle_timeout
@@ -91,9 +97,7 @@ class RemoteModel:
 
     def preview(self, context: LlmContext, options: StreamOptions) -> dict[str, Any]:
         """The request as it would be sent, with keys masked."""
-        headers = {
-            name: "***" if SECRET_HEADER.search(name) else text for name, text in self._headers.items()
-        }
+        headers = {name: "***" if name in self._hidden else text for name, text in self._headers.items()}
         body = msgspec.json.decode(encode(self._api.body(context, options)))
         return {"method": "POST", "url": self._api.url, "headers": headers, "body": body}
 
@@ -129,6 +133,20 @@ class RemoteModel:
 
 
 def _secrets(headers: Mapping[str, str]) -> list[str]:
-    """The values that must not be shown: those of secret headers, without their scheme."""
-    found = {value.split(" ", 1)[-1].strip() for name, value in headers.items() if SECRET_HEADER.search(name)}
+    """The values that must not be shown, the longest first."""
+    found = {
+        secret.strip()
+        for name, value in headers.items()
+        if name.lower() not in HARMLESS
+        for secret in _parts(name.lower(), value.strip())
+    }
     return sorted([value for value in found if len(value) >= SHORTEST_SECRET], key=len, reverse=True)
+
+
+def _parts(name: str, value: str) -> list[str]:
+    """What of a header's value is secret in itself: the key without its scheme, each cookie's value."""
+    if name == "cookie":
+        return [value, *[pair.partition("=")[2] for pair in value.split(";")]]
+    if name in ("authorization", "proxy-authorization"):
+        return [value.partition(" ")[2] or value]
+    return [value, SCHEME.sub("", value, count=1)]

@@ -75,7 +75,8 @@ async def stream_with_retries(
         delay = _next_delay(failure, number, options, policy)
         if isinstance(delay, _End):
             error = _final(failure, number, delay, now_s())
-            yield Failed(reason="error", message=assembler.message("error", error=error))
+            message = assembler.message("error", error=error, usage=failure.usage)
+            yield Failed(reason="error", message=message)
             return
         info = failure.info
         retry = Retry(
@@ -85,6 +86,7 @@ async def stream_with_retries(
             reason=info.message,
             kind=info.kind,
             request_id=info.request_id,
+            usage=failure.usage,
         )
         assembler.feed(retry)
         yield retry
@@ -136,15 +138,16 @@ def _next_delay(
 
 def _final(failure: RequestFailed, number: int, end: _End, now_s: float) -> ErrorInfo:
     """What the run ends with. Where it is the wait that ends it, whatever made it necessary, that is a rate
-    limit."""
+    limit; what it was otherwise becomes the code."""
     info = failure.info
     kind = info.kind if end.wait is None else "rate_limit"
+    code = info.code if kind == info.kind else info.kind
     wait = failure.wait if end.wait is None else end.wait
     reset_at = info.reset_at
     if reset_at is None and kind == "rate_limit" and wait is not None:
         reset_at = now_s + wait
     return msgspec.structs.replace(
-        info, kind=kind, message=info.message + end.clause, attempts=number, reset_at=reset_at
+        info, kind=kind, code=code, message=info.message + end.clause, attempts=number, reset_at=reset_at
     )
 
 

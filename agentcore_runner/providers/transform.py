@@ -32,7 +32,8 @@ class Replay:
 
     Answers that failed or were aborted are left out together with the results of their calls, a call
     without a result gets one that says so, a result without a call is dropped, and so are thinking and
-    signatures that another model wrote. Ids of calls follow `ids`, and stay unique.
+    signatures that another model wrote. Ids of calls follow `ids`; ids that differ go on to differ, and one
+    that stands twice stays as it is (the core gives each call an id of its own).
     """
 
     def __init__(self, model: Model, ids: IdRule | None = None) -> None:

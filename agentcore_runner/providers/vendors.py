@@ -56,8 +56,14 @@ def api_of(settings: ModelSettings, vendor: Vendor, base_url: str) -> str:
 
 
 def is_own(base_url: str, vendor: Vendor) -> bool:
-    """Whether the address is the vendor's own."""
-    return bool(vendor.base_url) and urlsplit(base_url).hostname == urlsplit(vendor.base_url).hostname
+    """Whether the address is the vendor's own, that of one of its regions included."""
+    own, host = host_of(vendor.base_url), host_of(base_url)
+    return bool(own) and (host == own or host.endswith(f".{own}"))
+
+
+def host_of(url: str) -> str:
+    """The host's name in its usual spelling."""
+    return (urlsplit(url).hostname or "").rstrip(".")
 
 
 def base_url_of(settings: ModelSettings, vendor: Vendor, env: Mapping[str, str]) -> str:
@@ -93,7 +99,7 @@ def _not_known(settings: ModelSettings) -> str:
 def is_loopback(url: str) -> bool:
     """Whether the address is this machine's own: a loopback address, also one of IPv4 in IPv6, or that of
     every interface."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
+    host = host_of(url)
     if host == "localhost" or host.endswith(".localhost") or re.fullmatch(r"127[.\d]*", host):
         return True
     try:
@@ -106,8 +112,10 @@ def is_loopback(url: str) -> bool:
 
 def checked_address(value: str, origin: str) -> str:
     """The base URL without a slash at its end. Raises `Mistaken`, which names the `origin`, for what is
-    none."""
+    none, and for one with a password, which would be shown and recorded."""
     url = value.strip().rstrip("/")
+    if "@" in url:
+        raise _wrong(origin, "may not hold a name or a password (an '@'): send them with model.headers")
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -125,13 +133,16 @@ def checked_address(value: str, origin: str) -> str:
 
 
 def without_method(url: str) -> str:
-    """The base URL of an address that may name the method as well."""
-    return url.removesuffix(method_of(url))
+    """The base URL of an address that may name the method as well, and the model where the API has it so."""
+    method = method_of(url)
+    base = url.partition("?")[0].removesuffix(method) if method else url
+    return re.sub(r"/(models|tunedModels)/[^/]*$", "", base) if method.startswith(":") else base
 
 
 def method_of(url: str) -> str:
     """The method that an address names after its base URL, if it does."""
-    return next((kind.method for kind in APIS.values() if url.endswith(kind.method)), "")
+    path = url.partition("?")[0]
+    return next((kind.method for kind in APIS.values() if path.endswith(kind.method)), "")
 
 
 def _wrong(origin: str, message: str) -> Mistaken:
@@ -145,6 +156,8 @@ def _ollama(value: str) -> str:
     scheme, separator, rest = value.rpartition("://")
     scheme = scheme or "http"
     usual = {"http": 80, "https": 443}.get(scheme, 11434) if separator else 11434
+    if "@" in rest:
+        return value  # refused as any such address is
     parts = urlsplit(f"{scheme}://{rest}")
     host = parts.hostname or "127.0.0.1"
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

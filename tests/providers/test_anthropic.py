@@ -284,6 +284,7 @@ def test_request_that_cannot_succeed_is_not_made_again(
         kind=kind,  # type: ignore[arg-type]
         message=f"HTTP {status}: {message} ({type_})",
         status=status,
+        code="model_not_found" if status == 404 else type_,
         request_id="req_1",
     )
 
@@ -362,7 +363,12 @@ def test_server_that_repeats_the_key_does_not_show_it() -> None:
     with ChatServer([json_reply(body, 401)]) as server:
         error = answer(stream(anthropic(server))).error
 
-    assert error == ErrorInfo(kind="auth", message="HTTP 401: bad key *** (authentication_error)", status=401)
+    assert error == ErrorInfo(
+        kind="auth",
+        message="HTTP 401: bad key *** (authentication_error)",
+        status=401,
+        code="authentication_error",
+    )
 
 
 def test_one_answer_may_be_cut_at_any_byte_on_the_wire() -> None:

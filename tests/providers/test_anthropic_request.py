@@ -609,3 +609,54 @@ def check_thinking(asked: dict[str, Any], model: str) -> None:
         assert "top_p" not in asked
     assert model.startswith("MiniMax") or not {"temperature", "top_p"} <= asked.keys() or "3-5" in model
     assert ("output_config" in asked) == (thinking["type"] == "adaptive")
+
+
+HAIKU = "claude-haiku-4-5"
+FOREIGN = {"model": "gpt-5-mini", "provider": "openai", "written_by": "openai-responses"}
+CALL = ToolCall(id="c1", name="read")
+THOUGHT = ThinkingContent(thinking="hm", thinking_signature="sig")
+
+
+def next_call(identity: str, *before: AssistantContent, **by: Any) -> list[Message]:
+    call = ToolCall(id=identity, name="read")
+    return [assistant(*before, call, **{"model": HAIKU, **by}), result(identity, text("r"))]
+
+
+@pytest.mark.parametrize(
+    ("history", "thinks"),
+    [
+        ([user()], True),
+        ([user(), assistant(CALL, **FOREIGN), result("c1", text("r"))], False),
+        ([user(), assistant(CALL, **FOREIGN)], False),
+        ([user(), assistant(THOUGHT, CALL, **FOREIGN), result("c1", text("r"))], False),
+        ([user(), *next_call("c1")], False),
+        ([user(), *next_call("c1", THOUGHT)], True),
+        ([user(), *next_call("c1", THOUGHT), *next_call("c2")], True),
+        ([user(), *next_call("c1", THOUGHT), *next_call("c2", **FOREIGN)], False),
+        ([user(), *next_call("c1", **FOREIGN), *next_call("c2")], False),
+        ([user(), *next_call("c1", **FOREIGN), assistant(text("done"), **FOREIGN), user()], True),
+        ([user(), *next_call("c1", **FOREIGN), user(), *next_call("c2", THOUGHT)], True),
+    ],
+)
+def test_budget_is_told_only_where_the_calls_that_go_on_came_about_with_thinking(
+    history: list[Message], thinks: bool
+) -> None:
+    found = body(api(HAIKU), *history, level=ThinkingLevel.LOW)
+
+    assert found.get("thinking") == ({"type": "enabled", "budget_tokens": 2048} if thinks else None)
+
+
+def test_adaptive_thinking_and_other_models_need_no_thinking_before() -> None:
+    history = [user(), assistant(CALL, **FOREIGN), result("c1", text("r"))]
+
+    adaptive = body(api("claude-opus-4-6"), *history, level=ThinkingLevel.LOW)
+    local = body(api("qwen3"), *history, level=ThinkingLevel.LOW)
+
+    assert (adaptive["thinking"]["type"], local["thinking"]["type"]) == ("adaptive", "enabled")
+
+
+def test_temperature_is_sent_where_the_calls_that_go_on_keep_the_model_from_thinking() -> None:
+    haiku = api(HAIKU, temperature=0.5)
+    history = [user(), assistant(CALL, **FOREIGN), result("c1", text("r"))]
+
+    assert body(haiku, *history, level=ThinkingLevel.LOW)["temperature"] == 0.5

@@ -243,6 +243,7 @@ def test_failure_names_the_request_and_hides_the_key() -> None:
         "kind": "auth",
         "message": "The server reported an error in its answer: invalid x-api-key *** (authentication_error)",
         "status": 401,
+        "code": "authentication_error",
         "request_id": "req_1",
         "retryable": False,
         "attempts": 1,

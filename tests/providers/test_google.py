@@ -299,7 +299,10 @@ def test_server_that_repeats_the_key_does_not_show_it() -> None:
         error = answer(stream(google(server))).error
 
     assert error == ErrorInfo(
-        kind="auth", message="HTTP 400: API key not valid: *** (api_key_invalid)", status=400
+        kind="auth",
+        message="HTTP 400: API key not valid: *** (api_key_invalid)",
+        status=400,
+        code="api_key_invalid",
     )
 
 

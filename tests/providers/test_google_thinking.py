@@ -55,7 +55,6 @@ def told(api: GoogleApi, level: str = "off", budget: int | None = None) -> Any:
         ("gemini-pro-latest", ["LOW", "LOW", "LOW", "MEDIUM", "HIGH"]),
         (FLASH_3, ["MINIMAL", "MINIMAL", "LOW", "MEDIUM", "HIGH"]),
         ("gemini-flash-latest", ["MINIMAL", "MINIMAL", "LOW", "MEDIUM", "HIGH"]),
-        (GEMMA, ["MINIMAL", "MINIMAL", "MINIMAL", "HIGH", "HIGH"]),
         (PRO_25, [128, 128, 2048, 8192, 32_768]),
         (FLASH_25, [0, 128, 2048, 8192, 24_576]),
         (LITE_25, [0, 512, 2048, 8192, 24_576]),
@@ -68,6 +67,16 @@ def test_levels_are_told_as_the_model_takes_them(model: str, expected: list[Any]
         (each, at > 0) for at, each in enumerate(expected)
     ]
     assert told(api, "xhigh") == told(api, "max") == told(api, "high")
+
+
+def test_model_that_is_no_gemini_is_told_only_what_is_asked() -> None:
+    api = google(GEMMA)
+
+    assert told(api, "off") is None
+    assert [told(api, level) for level in ("minimal", "low", "medium", "high")] == [
+        ("MINIMAL", True), ("MINIMAL", True), ("HIGH", True), ("HIGH", True),
+    ]  # fmt: skip
+    assert told(google(GEMMA, levels={"off": "LOW"}), "off") == ("LOW", False)
 
 
 def test_model_that_does_not_think_is_not_told_to() -> None:

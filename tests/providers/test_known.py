@@ -165,7 +165,7 @@ def test_tokens_of_a_cache_without_a_price_cost_what_others_do() -> None:
         ("google/gemini-2.5-pro", "minimal low medium high"),
         ("google/gemini-4-neon", "low medium high xhigh"),
         ("groq/openai/gpt-oss-120b", "low medium high"),
-        ("deepseek/deepseek-v4-pro", "off high max"),
+        ("deepseek/deepseek-v4-pro", "off minimal low medium high max"),
         ("mistral/mistral-medium-3-5", "off high"),
     ],
 )

@@ -166,11 +166,11 @@ providers:
   house:
     api: openai-complet
     models:
-      a: {context_window: many}
+      a: {context_window: many, max_tokens: 0, cost: {input: 1}}
       b: {reasonin: true}
       c:
         cost: {input: 1, output: -1}
-      d: {thinking_levels: {huge: x}}
+      d: {thinking_levels: {huge: x, low: -1}}
       e: {compat: {supports_stor: true}}
       f:
         cost:
@@ -181,9 +181,13 @@ providers:
             - {input_tokens_above: 5, input: 1, output: 1}
       g: {inputs: [text, video]}
       h: {api: smoke}
+      123: {inputs: []}
+      "": {}
   openai: {base_url: localhost}
   groq: {headers: {"X Y": z}, modles: {}}
-  mistral: {headers: {"X Y": z}, compat: {x: 1}}
+  mistral: {headers: {Host: z}, compat: {x: 1}}
+  scripted: {base_url: 'http://h'}
+  xai: {api_key_env: sk-abc-def, headers: {X-Key: 12345678}}
 """
 
 
@@ -198,21 +202,32 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
             (2, "house: a provider that is none of ours needs its base_url"),
             (3, "house.api: 'openai-complet' is no API (did you mean 'openai-completions'?); known are "
                 "openai-completions, openai-responses, anthropic-messages, google-generative-ai"),
-            (5, "house.models.a.context_window: expected int, got str"),
+            (5, "house.models.a.context_window: expected a whole number of at least 1, found 'many'"),
+            (5, "house.models.a.max_tokens: expected a whole number of at least 1, found 0"),
+            (5, "house.models.a.cost: 'output' is missing"),
             (6, "house.models.b.reasonin: no such key here (did you mean 'reasoning'?)"),
-            (8, "house.models.c.cost.output: expected float >= 0.0"),
-            (9, "house.models.d.thinking_levels: invalid enum value 'huge'"),
+            (8, "house.models.c.cost.output: expected a number of at least 0, found -1"),
+            (9, "house.models.d.thinking_levels.huge: expected one of off, minimal, low, medium, high, "
+                "xhigh, max, found 'huge'"),
+            (9, "house.models.d.thinking_levels.low: expected a string or tokens of at least 0, found -1"),
             (10, "house.models.e.compat.supports_stor: 'supports_stor' is not a key of model.compat "
                  "(did you mean 'supports_store'?)"),
             (15, "house.models.f.cost.tiers: input_tokens_above must rise from tier to tier"),
-            (18, "house.models.g.inputs.1: invalid enum value 'video'"),
+            (18, "house.models.g.inputs.1: expected 'text' or 'image', found 'video'"),
             (19, "house.models.h.api: 'smoke' is no API; known are openai-completions, openai-responses, "
                  "anthropic-messages, google-generative-ai"),
-            (20, "openai.base_url: base_url 'localhost' is no address (write for instance "
+            (20, "house.models.123.inputs: expected a list of 'text' or 'image', found an empty list"),
+            (21, "house.models.: a model's id cannot be empty"),
+            (22, "openai.base_url: base_url 'localhost' is no address (write for instance "
                  "http://127.0.0.1:8080/v1)"),
-            (21, "groq.modles: no such key here (did you mean 'models'?)"),
-            (22, "mistral.headers.X Y: holds characters that cannot be sent"),
-            (22, "mistral.compat.x: 'x' is not a key of model.compat"),
+            (23, "groq.modles: no such key here (did you mean 'models'?)"),
+            (23, "groq.headers.X Y: holds characters that cannot be sent"),
+            (24, "mistral.headers.Host: is set by the connection itself; remove it"),
+            (24, "mistral.compat.x: 'x' is not a key of model.compat"),
+            (25, "scripted.base_url: means nothing for a script, which answers from a file"),
+            (26, "xai.headers.X-Key: expected a string, found a number"),
+            (26, "xai.api_key_env: api_key_env is not the name of a variable: name the one that holds the "
+                 "key, not the key itself"),
         ]
     ]  # fmt: skip
 
@@ -223,7 +238,7 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
         ("", "models.yaml:1: a models file is a map with the one key 'providers', which is a map"),
         ("models: {}", "models.yaml:1: a models file is a map with the one key 'providers'"),
         ("providers: [a]", "models.yaml:1: a models file is a map with the one key 'providers'"),
-        ("providers: {a: [b]}", "models.yaml:1: providers.a: expected object, got array"),
+        ("providers: {a: [b]}", "models.yaml:1: providers.a: expected a map, found a list"),
         (
             "providers: {groq: {models: [b]}}",
             "models.yaml:1: providers.groq.models: expected a map of models",

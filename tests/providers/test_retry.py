@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
+import msgspec
 import pytest
 
 from agentcore_runner.core.assemble import Assembler
+from agentcore_runner.core.messages import ErrorInfo, ErrorKind, Usage
 from agentcore_runner.core.signal import AbortSignal
-from agentcore_runner.core.stream import AssistantMessageEvent, Retry, Start, StreamOptions, TextStart
-from agentcore_runner.providers.failures import failed
+from agentcore_runner.core.stream import (
+    AssistantMessageEvent,
+    Failed,
+    Retry,
+    Start,
+    StreamOptions,
+    TextStart,
+)
+from agentcore_runner.providers.failures import RequestFailed, failed
 from agentcore_runner.providers.retry import Attempt, Outcome, RetryPolicy, stream_with_retries
 from agentcore_runner.providers.watch import Silent, Watch
 
@@ -134,3 +143,76 @@ def test_defect_in_an_attempt_is_passed_on_to_be_reported() -> None:
 
     with pytest.raises(ZeroDivisionError, match="oh"):
         asyncio.run(run())
+
+
+# What a failure says of itself
+
+
+def failing(failure: RequestFailed, *, deadline: float | None = None) -> list[AssistantMessageEvent]:
+    """The events of a stream whose attempts all fail so."""
+
+    async def begin() -> Attempt:
+        raise failure
+        yield
+
+    async def run() -> list[AssistantMessageEvent]:
+        events = stream_with_retries(
+            begin,
+            assembler=Assembler("a", "p", "m", 0),
+            options=StreamOptions(
+                signal=AbortSignal(),
+                deadline=None if deadline is None else asyncio.get_running_loop().time() + deadline,
+            ),
+            policy=RetryPolicy(tries=2, min_delay=0.001, max_backoff=0.001),
+            now_s=lambda: 100.0,
+        )
+        return [event async for event in events]
+
+    return asyncio.run(run())
+
+
+def error_of(events: list[AssistantMessageEvent]) -> ErrorInfo:
+    last = events[-1]
+    assert isinstance(last, Failed)
+    assert last.message.error is not None
+    return last.message.error
+
+
+@pytest.mark.parametrize("kind", ["server", "connection", "timeout", "stream"])
+def test_wait_that_is_too_long_is_a_rate_limit_that_keeps_its_cause(kind: ErrorKind) -> None:
+    failure = failed(kind, "busy")
+    failure.wait = 300.0
+
+    error = error_of(failing(failure))
+
+    assert (error.kind, error.code, error.reset_at) == ("rate_limit", kind, 400.0)
+
+
+def test_wait_beyond_the_deadline_keeps_its_cause() -> None:
+    failure = failed("server", "busy")
+    failure.wait = 30.0
+
+    error = error_of(failing(failure, deadline=10.0))
+
+    assert (error.kind, error.code) == ("rate_limit", "server")
+
+
+def test_rate_limit_keeps_the_words_of_the_service() -> None:
+    failure = failed("rate_limit", "slow down")
+    failure.wait = 300.0
+    failure.info = msgspec.structs.replace(failure.info, code="rate_limit_exceeded")
+
+    error = error_of(failing(failure))
+
+    assert (error.kind, error.code) == ("rate_limit", "rate_limit_exceeded")
+
+
+def test_what_a_failed_attempt_used_is_told() -> None:
+    failure = failed("stream", "broken")
+    failure.usage = Usage(input=7, output=1)
+
+    events = failing(failure)
+
+    assert [event.usage for event in events if isinstance(event, Retry)] == [failure.usage]
+    assert isinstance(events[-1], Failed)
+    assert events[-1].message.usage == failure.usage
