@@ -24,6 +24,8 @@ def options_from(flags: Mapping[str, Any], stdin: Stdin, intake: Intake | None) 
     prompts += [stdin.required("--prompt -") if text == "-" else text for text in flags["prompts"]]
     prompts += [read_text(path, "--prompt-file") for path in flags["prompt_files"]]
     return RunOptions(
+        profile=flags["profile"],
+        settings=flags["settings"],
         prompts=tuple(prompts),
         inputs=inputs_from(flags, stdin),
         attachments=flags["attachments"],

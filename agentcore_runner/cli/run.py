@@ -59,6 +59,9 @@ prompt_options = options(
                  help="How long to wait for a prompt on standard input (default: 3s)."),
 )  # fmt: skip
 override_options = options(
+    click.option("--profile", metavar="NAME", help="One of the profiles of the file."),
+    click.option("--set", "settings", multiple=True, metavar="PATH=VALUE",
+                 help="A value of the file, such as model.temperature=0; repeatable."),
     click.option("--model", metavar="PROVIDER/ID", help="The model instead of the file's."),
     click.option("--models-file", type=FILE, metavar="FILE", help="Your own models, prices and providers."),
     click.option("--thinking-level", metavar="LEVEL",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +31,43 @@ from agentcore_runner.words import counted
     metavar="FILE",
     help="The models, prices and providers a run would be given.",
 )
-def command(agents: tuple[str, ...], form: str, model: str | None, models_file: Path | None) -> int:
+@click.option("--profile", metavar="NAME", help="The profile of a run; without it all are checked.")
+@click.option("--set", "settings", multiple=True, metavar="PATH=VALUE", help="A value a run would be given.")
+@click.option("--raise-limits", is_flag=True, help="Let --set loosen limits that the file sets.")
+def command(agents: tuple[str, ...], form: str, **flags: Any) -> int:
     """Check AGENT.yaml files as a run would, without sending or spending anything.
 
     Exit code 0 when there is no error, 2 otherwise; warnings do not count. Problems go to standard error in
     text form, to standard output in the other forms.
     """
-    from agentcore_runner.runtime.check import problems_of
-
-    problems: list[Any] = []
-    for agent in agents:
-        problems += problems_of(agent, model, os.environ, Path.cwd(), models_file)[1]
+    problems = [problem for agent in agents for problem in problems_with(agent, **flags)]
     printed(problems, form, len(agents))
     failed = any(problem.severity == "error" for problem in problems)
     return ExitCode.config_invalid if failed else ExitCode.completed
+
+
+def problems_with(
+    agent: str,
+    *,
+    model: str | None,
+    models_file: Path | None,
+    profile: str | None,
+    settings: tuple[str, ...],
+    raise_limits: bool,
+) -> Sequence[Any]:
+    """The problems of an agent; where no profile is chosen, also the errors in each."""
+    from agentcore_runner.definition.layers import Overrides
+    from agentcore_runner.definition.problems import in_order
+    from agentcore_runner.runtime.check import problems_of
+
+    overrides = Overrides(profile=profile, settings=settings, raise_limits=raise_limits)
+    loaded, found = problems_of(agent, model, os.environ, Path.cwd(), models_file, overrides)
+    problems = list(found)
+    for name in loaded.profiles if profile is None else ():
+        chosen = Overrides(profile=name, settings=settings, raise_limits=raise_limits)
+        others = problems_of(agent, model, os.environ, Path.cwd(), models_file, chosen)[1]
+        problems += [problem for problem in others if problem.severity == "error"]
+    return in_order(agent, problems)
 
 
 def printed(problems: list[Any], form: str, agents: int) -> None:

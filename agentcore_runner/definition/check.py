@@ -33,9 +33,25 @@ class Findings(msgspec.Struct, kw_only=True):
     files: dict[KeyPath, Any] = {}
 
 
-def review(document: Document, project: Project, *, model_given: bool, env: Mapping[str, str]) -> Findings:
+def review_alone(document: Document) -> list[Problem]:
+    """What is wrong with the structure of a file that is a part of an agent, wherever the other parts are."""
+    assert document.root is not None
+    later = unsupported(document.root.data)
+    filled = {path for path, text in _strings(document.root, (), later) if "${" in text or "$$" in text}
+    problems, _ = structure_problems(document, skip=later.keys(), open_values=filled, partial=True)
+    return [*problems, *(_not_yet(document, path, what) for path, what in later.items())]
+
+
+def review(
+    document: Document,
+    project: Project,
+    *,
+    model_given: bool,
+    env: Mapping[str, str],
+    partial: bool = False,
+) -> Findings:
     """Check structure, names, schemas, files and templates. One mistake gives one problem: what is wrong
-    already is not looked at again."""
+    already is not looked at again. In a `partial` document nothing is missing and no name undeclared."""
     assert document.root is not None
     data = document.root.data
     if not isinstance(data, dict):
@@ -44,10 +60,10 @@ def review(document: Document, project: Project, *, model_given: bool, env: Mapp
     later = unsupported(data)
     filled = _substitutions(document, later.keys())
     problems, wrong = structure_problems(
-        document, skip=later.keys(), open_values=filled.keys(), model_given=model_given
+        document, skip=later.keys(), open_values=filled.keys(), model_given=model_given, partial=partial
     )
     # What stands under a wrong key may be a template that uses inputs.
-    complete = not later and not any(_holds_template(document.node(path)) for path in wrong)
+    complete = not later and not partial and not any(_holds_template(document.node(path)) for path in wrong)
     problems += [_not_yet(document, path, what) for path, what in later.items()]
     wrong |= later.keys()
     problems += _not_filled(document, filled, wrong)
@@ -59,7 +75,7 @@ def review(document: Document, project: Project, *, model_given: bool, env: Mapp
     problems += input_problems(document, data, wrong)
     problems += _unset(document, data, wrong, env)
     problems += _without_room(document, data, wrong)
-    templates = Templates(document, project, wrong)
+    templates = Templates(document, project, wrong, partial=partial)
     problems += templates.check(complete=complete)
     files, file_problems = _context_files(document, data, project, wrong)
     problems += file_problems
@@ -171,8 +187,10 @@ def _context_files(
         if not isinstance(file, str) or not file or any((*path, key) in wrong for key in SOURCES):
             continue
         try:
-            files[(*path, "file")] = project.locate(file, project.directory)
-            project.read(file, project.directory)
+            node = document.node((*path, "file"))
+            folder = project.folder(node.source if node is not None else document.source)
+            files[(*path, "file")] = project.locate(file, folder)
+            project.read(file, folder)
         except Mistake as exc:
             problems.append(exc.problem)
         except Unreadable as exc:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore_runner.characters import REPLACEMENT, mend
@@ -28,15 +29,18 @@ OLD_BREAKS = "\x85\u2028\u2029"
 class Node:
     """A value and where it stands; `end` is the line and column after it. `text` is the source of an unquoted
     scalar; `keys` holds the places of a map's keys; `children` the values by key or index; `size` and `depth`
-    count what aliases expand to."""
+    count what aliases expand to; `source` is the text that it stands in."""
 
     __slots__ = (
-        "children", "column", "data", "depth", "end", "keys", "line", "size", "style", "text", "width",
+        "children", "column", "data", "depth", "end", "keys", "line", "size", "source", "style", "text",
+        "width",
     )  # fmt: skip
 
-    def __init__(self, data: Any, event: Any, *, text: str | None = None, style: str | None = None) -> None:
+    def __init__(
+        self, data: Any, event: Any, source: Source, *, text: str | None = None, style: str | None = None
+    ) -> None:
         start, end = event.start_mark, event.end_mark
-        self.data = data
+        self.data, self.source = data, source
         self.line, self.column = start.line + 1, start.column + 1
         self.end = (end.line + 1, end.column + 1)
         self.width = end.column - start.column if end.line == start.line else 10_000
@@ -44,6 +48,18 @@ class Node:
         self.keys: dict[str, Node] = {}
         self.children: dict[str | int, Node] = {}
         self.size, self.depth = 1, 1
+
+    def with_children(self, children: Mapping[Any, Node], keys: Mapping[str, Node] | None = None) -> Node:
+        """A map or a list at the same place with other values; with `keys` it is a map."""
+        node = copy.copy(self)
+        node.children, node.keys = dict(children), dict(keys or {})
+        node.text = node.style = None
+        node.data = (
+            [child.data for child in children.values()]
+            if keys is None
+            else {name: child.data for name, child in children.items()}
+        )
+        return node
 
 
 class Composer:
@@ -146,12 +162,12 @@ class Composer:
         if event.style == '"':
             text = self._joined(event, text)
         if event.tag in ("!", STR) or (event.style and event.tag is None):
-            return Node(text, event, style=event.style)
+            return Node(text, event, self.source, style=event.style)
         try:
-            return Node(resolve(text), event, text=text)
+            return Node(resolve(text), event, self.source, text=text)
         except ValueError as exc:
             self._report(event, "value", f"{exc}, found {text[:40]!r}", "put it in quotes if it is text")
-            return Node(0, event, text=text)
+            return Node(0, event, self.source, text=text)
 
     def _joined(self, event: Any, text: str) -> str:
         """The text with surrogate pairs joined to the characters they stand for."""
@@ -164,7 +180,7 @@ class Composer:
     def _list(self, event: Any, depth: int) -> Node:
         import yaml
 
-        node = Node([], event)
+        node = Node([], event, self.source)
         while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
             child = self._node(item, depth + 1)
             node.children[len(node.data)] = child
@@ -175,7 +191,7 @@ class Composer:
     def _map(self, event: Any, depth: int) -> Node:
         import yaml
 
-        node = Node({}, event)
+        node = Node({}, event, self.source)
         merged: list[Node] = []
         while not isinstance(item := next(self.events), yaml.MappingEndEvent):
             key = self._node(item, depth + 1)

@@ -47,6 +47,7 @@ def definition_of(
     templates: Mapping[KeyPath, Template],
     files: Mapping[KeyPath, Path],
     project: Project,
+    origins: dict[KeyPath, str],
 ) -> AgentDefinition:
     """The definition that a valid file means; `templates` and `files` by the paths that hold or name them."""
     resolved = {key: value for key, value in data.items() if not key.startswith("x-")}
@@ -81,8 +82,9 @@ def definition_of(
         directory=project.directory,
         project=project.root,
         resolved=resolved,
+        origins=origins,
         digest=digest(resolved, texts, project.directory),
-        files=tuple(sorted(texts)),
+        files=tuple(sorted({*texts, *project.parents})),
     )
 
 

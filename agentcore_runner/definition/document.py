@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agentcore_runner.definition.compose import Composer, Node
 from agentcore_runner.definition.problems import KeyPath, Problem, Severity
 from agentcore_runner.definition.source import Mistake, Source
 
 
 class Document:
-    """A parsed file. `root` is None when the text is no YAML; then `problems` says why."""
+    """A parsed file, or several merged into one, whose `sources` are all of theirs. `root` is None when the
+    text is no YAML; then `problems` says why."""
 
-    def __init__(self, source: Source, root: Node | None, problems: list[Problem]) -> None:
+    def __init__(
+        self, source: Source, root: Node | None, problems: list[Problem], sources: Sequence[Source] = ()
+    ) -> None:
         self.source, self.root, self.problems = source, root, problems
+        self.sources = tuple(sources) or (source,)
 
     def node(self, path: KeyPath) -> Node | None:
         """The value at a path; None if there is none."""
@@ -22,9 +28,9 @@ class Document:
             node = node.children.get(part)
         return node
 
-    def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[int, int, int]:
-        """Line, column and width of the value at a path (or of its key), or of the nearest one around it that
-        exists; an empty value is shown at its key."""
+    def place(self, path: KeyPath, *, at_key: bool = False) -> tuple[Source, int, int, int]:
+        """Text, line, column and width of the value at a path (or of its key), or of the nearest one around
+        it that exists; an empty value is shown at its key."""
         for end in range(len(path), 0, -1):
             parent, name = self.node(path[: end - 1]), path[end - 1]
             if parent is None or name not in parent.children:
@@ -32,10 +38,10 @@ class Document:
             value = parent.children[name]
             key = parent.keys.get(name) if isinstance(name, str) else None
             shown = key if key is not None and (at_key or value.width == 0) else value
-            return shown.line, shown.column, shown.width
+            return shown.source, shown.line, shown.column, shown.width
         if self.root is None:
-            return 1, 1, 1
-        return self.root.line, self.root.column, 1
+            return self.source, 1, 1, 1
+        return self.root.source, self.root.line, self.root.column, 1
 
     def problem(
         self,
@@ -48,8 +54,8 @@ class Document:
         at_key: bool = False,
     ) -> Problem:
         """A problem at the place of a path."""
-        line, column, width = self.place(path, at_key=at_key)
-        return self.source.problem(line, column, rule, message, hint=hint, severity=severity, width=width)
+        source, line, column, width = self.place(path, at_key=at_key)
+        return source.problem(line, column, rule, message, hint=hint, severity=severity, width=width)
 
 
 def parse(source: Source) -> Document:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from agentcore_runner.definition.source import Source, decode
+from agentcore_runner.definition.source import Mistake, Source, decode
 
 MAX_BYTES = 8 * 1024 * 1024
+MAX_AGENT_BYTES = 1024 * 1024
 
 
 class Unreadable(Exception):
@@ -37,22 +38,35 @@ class Project:
         above = (folder for folder in self.agent.parents if (folder / ".git").exists())
         self.root = next(above, self.directory)
         self.pulled: dict[Path, Pulled] = {}
-
-    @property
-    def agent_name(self) -> str:
-        """The agent file's path from the project folder."""
-        return self.agent.relative_to(self.root).as_posix()
+        self.parents: set[Path] = set()
 
     def read(self, written: str, folder: Path) -> Pulled:
         """The text of a file named in a file of `folder`. Raises Unreadable for one that is missing or
         outside the project, Mistake for one that is not UTF-8."""
         path = self.locate(written, folder)
         if path not in self.pulled:
-            data = _bytes(path, written)
-            source = decode(shown(path), data)
+            source = decode(shown(path), _bytes(path, written, MAX_BYTES))
             source = Source(source.file, source.text.replace("\r\n", "\n"))
             self.pulled[path] = Pulled(path=path, name=path.relative_to(self.root).as_posix(), source=source)
         return self.pulled[path]
+
+    def parent(self, path: Path, written: str, chain: tuple[str, ...]) -> Source:
+        """The text of an agent file that another one extends, at a path from `locate`; raises as `read`."""
+        data = _bytes(path, written, MAX_AGENT_BYTES)
+        self.parents.add(path)
+        try:
+            source = decode(shown(path), data)
+        except Mistake as exc:
+            raise Mistake(msgspec.structs.replace(exc.problem, chain=chain)) from None
+        return Source(source.file, source.text, path=path, chain=chain)
+
+    def folder(self, source: Source) -> Path:
+        """The folder that paths in a text start from: its file's; for a flag the working directory."""
+        return source.path.parent if source.path else Path(os.getcwd())
+
+    def name(self, source: Source) -> str:
+        """A text's path from the project folder, as its templates are named."""
+        return (source.path or self.agent).relative_to(self.root).as_posix()
 
     def locate(self, written: str, folder: Path) -> Path:
         """The resolved path of a file named in a file of `folder`; raises Unreadable for one outside."""
@@ -69,14 +83,14 @@ class Project:
         return path
 
 
-def _bytes(path: Path, written: str) -> bytes:
+def _bytes(path: Path, written: str, most: int) -> bytes:
     try:
         if path.is_dir():
             raise Unreadable("file-missing", f"{written!r} is a folder")
         if path.exists() and not path.is_file():
             raise Unreadable("file-missing", f"{written!r} is no regular file")
-        if path.stat().st_size > MAX_BYTES:
-            raise Unreadable("file-missing", f"{written!r} is larger than {MAX_BYTES >> 20} MiB")
+        if path.stat().st_size > most:
+            raise Unreadable("file-missing", f"{written!r} is larger than {most >> 20} MiB")
         return path.read_bytes()
     except FileNotFoundError:
         raise Unreadable(

@@ -18,16 +18,20 @@ RULES = {
     "duplicate-key": "A key stands twice in one map.",
     "duplicate-name": "Two entries of one list have the same name.",
     "encoding": "A file is not UTF-8 text.",
+    "extends": "The files that an agent extends run in a circle, or are too many.",
     "env-unset": "An environment variable that the agent names is not set.",
     "file-missing": "A file cannot be read.",
     "file-outside-project": "A file lies outside the project.",
     "input-default": "The default of an input does not satisfy the input's own schema.",
     "input-schema": "A schema in the agent file is not a usable JSON Schema.",
     "key-exposed": "The key of a model service would reach prompts and tools.",
+    "limit-loosened": "A limit is looser than one that a parent or the file sets.",
     "missing-key": "A required key is missing.",
     "model": "The model cannot be spoken to as it is written.",
     "not-supported-yet": "A key or value is part of the format, but not of this version.",
+    "profile": "There is no profile of the name that was asked for.",
     "script": "The script of a scripted model cannot be played.",
+    "setting": "A setting from a flag leads nowhere, or is not of the form PATH=VALUE.",
     "template-filter": "A template uses a filter or test that does not exist.",
     "template-render": "A template failed while it was filled in.",
     "template-syntax": "A template is not valid Jinja2.",
@@ -47,7 +51,8 @@ SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """One mistake: `line` and `column` count from 1; `hint` is the next step, if one is known; `excerpt`
-    holds the source lines around it with their numbers, for the text form."""
+    holds the source lines around it with their numbers, for the text form; `chain` the places that led to the
+    file, the agent file's last."""
 
     file: str
     line: int
@@ -57,12 +62,20 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     hint: str | None = None
     excerpt: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The mistake in one line, without the excerpt."""
         hint = f" ({self.hint})" if self.hint else ""
         where = f"{self.file}:{self.line}:{self.column}"
         return f"{where}: {self.severity}[{self.rule}]: {self.message}{hint}"
+
+    @property
+    def told(self) -> str:
+        """The message with the next step and the chain, for forms that have no place for them."""
+        hint = f" ({self.hint})" if self.hint else ""
+        chain = f" [extended at {', '.join(self.chain)}]" if self.chain else ""
+        return f"{self.message}{hint}{chain}"
 
 
 def render_text(problems: Sequence[Problem], *, agents: int = 1) -> str:
@@ -73,6 +86,8 @@ def render_text(problems: Sequence[Problem], *, agents: int = 1) -> str:
     lines: list[str] = []
     for problem in problems:
         lines += [str(problem), *problem.excerpt]
+        if problem.chain:
+            lines.append(f"      = extended at {', '.join(problem.chain)}")
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
     counts = [counted(number, word) for number, word in ((errors, "error"), (warnings, "warning")) if number]
@@ -107,6 +122,7 @@ def _fields(problem: Problem) -> dict[str, Any]:
         "severity": problem.severity,
         "message": problem.message,
         "hint": problem.hint,
+        "chain": list(problem.chain),
     }
 
 
@@ -115,8 +131,7 @@ def to_github(problems: Sequence[Problem]) -> str:
     lines = []
     for problem in problems:
         place = f"file={_property(problem.file)},line={problem.line},col={problem.column}"
-        text = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
-        lines.append(f"::{problem.severity} {place},title={_property(problem.rule)}::{_data(text)}\n")
+        lines.append(f"::{problem.severity} {place},title={_property(problem.rule)}::{_data(problem.told)}\n")
     return "".join(lines)
 
 
@@ -145,14 +160,13 @@ def to_sarif(problems: Sequence[Problem]) -> dict[str, Any]:
 
 
 def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
-    text = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
     region = {"startLine": problem.line, "startColumn": problem.column}
     location = {"artifactLocation": {"uri": _uri(problem.file)}, "region": region}
     return {
         "ruleId": problem.rule,
         "ruleIndex": rule_index,
         "level": problem.severity,
-        "message": {"text": text},
+        "message": {"text": problem.told},
         "locations": [{"physicalLocation": location}],
     }
 

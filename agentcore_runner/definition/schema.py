@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from agentcore_runner.definition.document import Document
 from agentcore_runner.definition.kinds import found
 from agentcore_runner.definition.problems import KeyPath, Problem
-from agentcore_runner.definition.vocabulary import MOST_GUESSES, advise, written
+from agentcore_runner.definition.vocabulary import MOST_GUESSES, advise, models_in, within_profile, written
 from agentcore_runner.definition.walk import PLAIN_KEYWORDS, Violation, violations
 from agentcore_runner.words import nearest
 
@@ -43,17 +43,20 @@ def structure_problems(
     *,
     skip: Collection[KeyPath],
     open_values: Collection[KeyPath] = (),
-    model_given: bool,
+    model_given: bool = False,
+    partial: bool = False,
 ) -> tuple[list[Problem], set[KeyPath]]:
     """What is wrong with the structure of a document, and the paths that are wrong. `skip` are paths that are
     not looked at, `open_values` those whose values are not; with `model_given` the file need not name a
-    model."""
+    model, and in a `partial` one nothing is missing, since it may stand in another file."""
     assert document.root is not None
     found_wrong = [
         violation
         for violation in violations(document.root.data, _schema(), skip=skip, titled=True)
         if violation.rule == "unknown-key" or violation.path not in open_values
     ]
+    if not partial:
+        found_wrong += _nameless_models(document.root.data, skip)
     unknown = [violation for violation in found_wrong if violation.rule == "unknown-key"]
     advice = {
         violation.path: advise(
@@ -73,9 +76,10 @@ def structure_problems(
     for violation in found_wrong:
         path = violation.path
         if violation.rule == "missing-key":
-            # Parents, once they can be named, may hold what is missing.
+            if violation.wanted == "one of model, extends":
+                violation = msgspec.structs.replace(violation, wanted="model")
             wanted = violation.wanted.removeprefix("one of ").split(", ")
-            if any((*path, name) in excused for name in wanted) or (not path and ("extends",) in skip):
+            if partial or any((*path, name) in excused for name in wanted):
                 continue
             if violation.wanted == "type":
                 wrong.add(path)
@@ -116,6 +120,13 @@ def _is_plain(schema: Any) -> bool:
     parts = [*schema.get("properties", {}).values()]
     parts += [schema[name] for name in ("items", "additionalProperties") if name in schema]
     return all(map(_is_plain, parts))
+
+
+def _nameless_models(data: Any, skip: Collection[KeyPath]) -> Iterator[Violation]:
+    """Models without an id, which the schema lets pass: a part of one may stand in each of several files."""
+    for path, model in models_in(data).items():
+        if isinstance(model, dict) and "id" not in model and path[0] != "fallback" and path not in skip:
+            yield Violation(path=path, rule="missing-key", wanted="id")
 
 
 def _missing(document: Document, violation: Violation) -> Problem:
@@ -210,10 +221,11 @@ HINTS = {
 @functools.cache
 def _levels(path: KeyPath) -> dict[str, tuple[str, ...]]:
     """The keys of the places an author may have meant instead of `path`; none inside lists and schemas."""
-    if len(path) > 1 or path == ("inputs",):
+    local = within_profile(path)
+    if len(local) > 1 or local in (("inputs",), ("profiles",)):
         return {}
     schema = _schema()
-    here = written(path)
+    here = written(local)
     levels = {
         name: tuple(schema["$defs"][part]["properties"]) for name, part in LEVELS.items() if name != here
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from pathlib import Path
 
 from agentcore_runner.definition.problems import Problem, Severity, excerpt
 
@@ -20,11 +21,15 @@ class Mistake(Exception):
 
 
 class Source:
-    """A file's text under the name it has in messages. Lines end where YAML ends them: LF, CR LF or CR."""
+    """A file's text under the name it has in messages. Lines end where YAML ends them: LF, CR LF or CR.
+    `path` is the file itself, None for a text that is none; `chain` holds the places that lead to it, from
+    the one that names it to the agent file."""
 
-    def __init__(self, file: str, text: str) -> None:
-        self.file = file
-        self.text = text
+    def __init__(
+        self, file: str, text: str, *, path: Path | None = None, chain: tuple[str, ...] = ()
+    ) -> None:
+        self.file, self.text = file, text
+        self.path, self.chain = path, chain
 
     @functools.cached_property
     def lines(self) -> list[str]:
@@ -52,6 +57,7 @@ class Source:
             message=message,
             hint=hint,
             excerpt=excerpt(self.lines, line, column, width),
+            chain=self.chain,
         )
 
     def problem_at(self, offset: int, rule: str, message: str, hint: str | None = None) -> Problem:

@@ -62,17 +62,20 @@ def _indexes(value: Any) -> range:
 class Templates:
     """The templates of one document, built and checked. `found` holds those that could be read, by path."""
 
-    def __init__(self, document: Document, project: Project, wrong: set[KeyPath]) -> None:
+    def __init__(
+        self, document: Document, project: Project, wrong: set[KeyPath], *, partial: bool = False
+    ) -> None:
         assert document.root is not None
         self.document, self.project, self.wrong = document, project, wrong
         self.data: dict[str, Any] = document.root.data
         self.found: dict[KeyPath, Template] = {}
         self.used: set[tuple[str, str | None]] = set()
-        self.sources = {document.source.file: document.source}
+        self.sources = {source.file: source for source in document.sources}
+        self.seen = 0
         self.declared = _declared(self.data)
-        # A name may be undefined only because what declares it is wrong, or may be in another file.
-        declaring: set[KeyPath] = {("inputs",), ("env",), ("context",), ("extends",)}
-        self.undeclared = any(
+        # A name may be undefined only because what declares it is wrong, or in a file that cannot be read.
+        declaring: set[KeyPath] = {("inputs",), ("env",), ("context",)}
+        self.undeclared = partial or any(
             path in declaring
             or path[:2] == ("env", "expose")
             or (path[:1] == ("context",) and path[-1] == "name")
@@ -107,7 +110,7 @@ class Templates:
         if kind != "file":
             return self._inline(path)
         try:
-            pulled = self.project.read(node.data, self.project.directory)
+            pulled = self.project.read(node.data, self.project.folder(node.source))
         except Mistake as exc:
             problems.append(exc.problem)
             return None
@@ -123,8 +126,7 @@ class Templates:
         """A template that stands in the agent file itself."""
         node = self.document.node(path)
         assert node is not None
-        source = self.document.source
-        line = node.line
+        source, line = node.source, node.line
         # An anchor or a tag before the text is not part of it.
         before = PROPERTIES.match(source.lines[line - 1], node.column - 1)
         column = before.end() + 1 if before else node.column
@@ -134,7 +136,7 @@ class Templates:
             line=line,
             column=column,
             text=source.text,
-            name=self.project.agent_name,
+            name=self.project.name(source),
         )
         in_place = node.style is None and source.lines[line - 1].startswith(node.data, column - 1)
         if in_place or not node.data or (template.is_plain and node.style in ("|", ">")):
@@ -168,7 +170,8 @@ class Templates:
 
     def _sources(self) -> dict[str, Source]:
         """The texts of all files so far, by the names they have in messages."""
-        if len(self.sources) <= len(self.project.pulled):
+        if self.seen < len(self.project.pulled):
+            self.seen = len(self.project.pulled)
             self.sources |= {pulled.source.file: pulled.source for pulled in self.project.pulled.values()}
         return self.sources
 

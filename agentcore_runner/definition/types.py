@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from agentcore_runner.definition.problems import KeyPath
 from agentcore_runner.definition.template import Template
 
 ThinkingLevelName: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -166,7 +167,8 @@ class TranscriptSpec(Part, frozen=True, kw_only=True):
 
 class AgentDefinition(Part, frozen=True, kw_only=True):
     """One agent. `path` is the file as it was named, `directory` its folder, `project` the folder that
-    nothing is read outside of; `resolved` is the merged file as plain data, `digest` stands for it and for
+    nothing is read outside of; `resolved` is the merged file as plain data, `origins` where each of its
+    values was written, as `FILE:LINE:COLUMN` or as the flag; `digest` stands for `resolved` and for
     every file in `files`."""
 
     name: str
@@ -193,5 +195,6 @@ class AgentDefinition(Part, frozen=True, kw_only=True):
     directory: Path
     project: Path
     resolved: dict[str, Any]
+    origins: dict[KeyPath, str]
     digest: str
     files: tuple[Path, ...]

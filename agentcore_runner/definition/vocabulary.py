@@ -18,7 +18,7 @@ MOST_GUESSES = 100
 
 # Keys of the format that this version does not act on, by the place they belong to.
 LATER = {
-    "": "extends secrets permissions output gates hooks profiles",
+    "": "secrets permissions output gates hooks",
     "model": "retry",
     "fallback[]": "retry",
     "inputs.*": "secret",
@@ -123,6 +123,13 @@ def unsupported(data: Any) -> dict[KeyPath, str]:
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         if isinstance(tool, dict) and tool.get("type") in LATER_TOOL_TYPES:
             found[("tools", index)] = f"the tool type '{tool['type']}'"
+    profiles = data.get("profiles") if isinstance(data, dict) else None
+    for profile, part in profiles.items() if isinstance(profiles, dict) else ():
+        for path in unsupported({key: value for key, value in part.items() if key != "profiles"}
+                                if isinstance(part, dict) else None):  # fmt: skip
+            whole: KeyPath = ("profiles", profile, *path)
+            kind = part["tools"][path[1]]["type"] if path[:1] == ("tools",) and len(path) == 2 else None
+            found[whole] = f"the tool type '{kind}'" if kind else f"'{written(whole)}'"
     return found
 
 
@@ -194,11 +201,17 @@ def _suggestion(word: str, place: str, names: list[str], levels: dict[str, tuple
 
 def place_of(path: KeyPath) -> str:
     """The kind of place a path is: `tools[]`, `inputs.*`, `limits`."""
+    path = within_profile(path)
     if path == SUMMARY_MODEL:
         return "model"
     if len(path) == 2 and path[0] == "inputs":
         return "inputs.*"
     return "".join("[]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def within_profile(path: KeyPath) -> KeyPath:
+    """A path in a profile as if it stood in the file itself."""
+    return path[2:] if path[:1] == ("profiles",) and len(path) > 1 else path
 
 
 def written(path: KeyPath) -> str:

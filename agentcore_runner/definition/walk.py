@@ -137,7 +137,8 @@ class _Walk:
             if not branches:
                 continue
             if isinstance(value, dict) and all(set(branch) == {"required"} for branch in branches):
-                yield from self._exactly_one(value, [branch["required"][0] for branch in branches], path)
+                names = [branch["required"][0] for branch in branches]
+                yield from self._one_of(value, names, path, alone=keyword == "oneOf")
                 continue
             meant = meant_branches(value, branches)
             if not meant:
@@ -164,11 +165,13 @@ class _Walk:
         elif all(list(self.check(value, branch, path)) for branch in branches):
             yield self._wrong(value, schema, path, "value")
 
-    def _exactly_one(self, value: dict[str, Any], names: list[str], path: KeyPath) -> Iterator[Violation]:
+    def _one_of(
+        self, value: dict[str, Any], names: list[str], path: KeyPath, *, alone: bool
+    ) -> Iterator[Violation]:
         there = [name for name in value if name in names]
         if not there:
             yield Violation(path=path, rule="missing-key", wanted=f"one of {', '.join(names)}")
-        for name in there[1:]:
+        for name in there[1:] if alone else ():
             message = f"{name!r} cannot stand beside {there[0]!r}"
             yield Violation(path=(*path, name), rule="value", at_key=True, message=message)
 

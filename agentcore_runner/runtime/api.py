@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ def run(
     inputs: Mapping[str, Any] | None = None,
     model: str | None = None,
     models_file: str | Path | None = None,
+    profile: str | None = None,
+    settings: Sequence[str] = (),
     thinking_level: str | None = None,
     cwd: str | Path = ".",
     limits: Mapping[str, float] | None = None,
@@ -37,7 +39,8 @@ def run(
     """Run an agent file, or a definition from `load_agent`, to its end and give back the result.
 
     A failed run is a result too: look at `result.status`. `prompt` replaces the file's own; `models_file`
-    tells of models of your own; `limits` may tighten those of the file (seconds and counts); `transcript`
+    tells of models of your own; `profile` is one of the file's, `settings` are values for it such as
+    `"model.temperature=0"`; `limits` may tighten those of the file (seconds and counts); `transcript`
     is a file, a folder or `"none"`. Raises ConfigError for a mistake in the file or the arguments,
     TranscriptError when no record can be kept. Not to be called inside a running event loop: there, await
     `run_async`."""
@@ -48,6 +51,8 @@ def run(
             inputs=inputs,
             model=model,
             models_file=models_file,
+            profile=profile,
+            settings=settings,
             thinking_level=thinking_level,
             cwd=cwd,
             limits=limits,
@@ -64,6 +69,8 @@ async def run_async(
     inputs: Mapping[str, Any] | None = None,
     model: str | None = None,
     models_file: str | Path | None = None,
+    profile: str | None = None,
+    settings: Sequence[str] = (),
     thinking_level: str | None = None,
     cwd: str | Path = ".",
     limits: Mapping[str, float] | None = None,
@@ -77,6 +84,8 @@ async def run_async(
         prompts=() if prompt is None else (prompt,),
         inputs=inputs or {},
         model=model,
+        profile=profile,
+        settings=tuple(settings),
         models_file=None if models_file is None else Path(models_file),
         thinking_level=thinking_level,
         cwd=Path(cwd),

@@ -8,7 +8,8 @@ from shutil import which
 
 import msgspec
 
-from agentcore_runner.definition.load import Loaded, check_agent
+from agentcore_runner.definition.layers import Overrides
+from agentcore_runner.definition.load import NO_OVERRIDES, Loaded, check_agent
 from agentcore_runner.definition.problems import KeyPath, Problem, in_order
 from agentcore_runner.definition.types import AgentDefinition, BuiltinToolSpec, CommandToolSpec
 from agentcore_runner.definition.vocabulary import MODEL
@@ -22,13 +23,18 @@ NEEDED_IN_A_RUN = ("env-unset", "tool-missing")
 
 
 def problems_of(
-    path: str, model: str | None, env: Mapping[str, str], cwd: Path, models_file: Path | None = None
+    path: str,
+    model: str | None,
+    env: Mapping[str, str],
+    cwd: Path,
+    models_file: Path | None = None,
+    overrides: Overrides = NO_OVERRIDES,
 ) -> tuple[Loaded, tuple[Problem, ...]]:
     """The loaded file and every problem in it, those of its model included: the agent file's first, then
     those of other files, each by place. `model` is the flag that replaces the file's; mistakes in the models
     file are a ConfigError."""
     own = catalog.read_models(models_file) if models_file else None
-    loaded = check_agent(path, model_given=model is not None, env=env)
+    loaded = check_agent(path, model_given=model is not None, env=env, overrides=overrides)
     problems = [*loaded.problems, *model_problems(loaded, model, own, env, cwd)]
     if loaded.definition is not None:
         problems += exposed_keys(loaded, loaded.definition, own)
@@ -37,11 +43,16 @@ def problems_of(
 
 
 def require_valid(
-    path: str, model: str | None, env: Mapping[str, str], cwd: Path, models_file: Path | None = None
+    path: str,
+    model: str | None,
+    env: Mapping[str, str],
+    cwd: Path,
+    models_file: Path | None = None,
+    overrides: Overrides = NO_OVERRIDES,
 ) -> tuple[Loaded, tuple[Problem, ...]]:
     """The same for a run: a variable or a tool that is missing is an error now, and a file with errors is a
     ConfigError that carries them all."""
-    loaded, found = problems_of(path, model, env, cwd, models_file)
+    loaded, found = problems_of(path, model, env, cwd, models_file, overrides)
     problems = tuple(
         msgspec.structs.replace(problem, severity="error") if problem.rule in NEEDED_IN_A_RUN else problem
         for problem in found

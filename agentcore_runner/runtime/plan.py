@@ -161,8 +161,11 @@ def definition_of(
 ) -> tuple[AgentDefinition, list[str]]:
     """The checked definition and its warnings; a file with errors is a ConfigError that carries them all."""
     if isinstance(agent, AgentDefinition):
+        if options.overrides.given:
+            raise ConfigError("a loaded definition takes no profile and no settings: give them to load_agent")
         return agent, []
-    loaded, problems = require_valid(agent, options.model, env, cwd, options.models_file)
+    overrides = options.overrides
+    loaded, problems = require_valid(agent, options.model, env, cwd, options.models_file, overrides)
     assert loaded.definition is not None
     return loaded.definition, [f"{p.file}:{p.line}:{p.column}: {p.message}" for p in problems]
 

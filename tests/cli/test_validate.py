@@ -130,12 +130,78 @@ def test_a_prompt_file_with_a_bad_byte_is_named_with_its_offset(project: Project
 
 
 def test_keys_of_later_versions_are_refused_not_ignored(project: Project) -> None:
-    project.agent("permissions: {default: deny}\nextends: base.yaml\nlimits: {max_cost_usd: 1}\n")
+    project.agent("permissions: {default: deny}\nsecrets: {}\nlimits: {max_cost_usd: 1}\n")
 
     done = run("agent.yaml", "go", cwd=project.folder)
 
     assert done.code == 2
     assert done.stderr.count("error[not-supported-yet]") == 3
+
+
+def test_every_profile_is_checked_unless_one_is_chosen(project: Project) -> None:
+    project.agent(
+        "prompt: Hi {{ inputs.a }}\ninputs: {a: {default: x}}\nprofiles:\n"
+        "  one: {prompt: 'Hi {{ inputs.b }}'}\n  two: {prompt: 'Hi {{ inputs.c }}'}\n  three: {prompt: Hi}\n"
+    )
+
+    every = run("validate", "agent.yaml", cwd=project.folder)
+    two = run("validate", "--profile", "two", "agent.yaml", cwd=project.folder)
+    three = run("validate", "--profile", "three", "agent.yaml", cwd=project.folder)
+    set_here = run("validate", "--set", "prompt=Hi {{ inputs.a }}", "agent.yaml", cwd=project.folder)
+
+    assert (every.code, two.code, three.code, set_here.code) == (2, 2, 0, 0)
+    assert "'inputs.b' is not declared" in every.stderr and "'inputs.c' is not declared" in every.stderr
+    assert "2 errors in 1 agent." in every.stderr
+    assert "'inputs.b'" not in two.stderr
+    assert "warning[unused-input]" in three.stderr
+
+
+def test_a_run_takes_a_profile_and_settings(project: Project) -> None:
+    project.agent("prompt: Hi\nprofiles: {loud: {prompt: HI, limits: {max_turns: 7}}}\n")
+
+    done = run(
+        "agent.yaml",
+        "--profile",
+        "loud",
+        "--set",
+        "limits.max_turns=5",
+        "--set",
+        "version=x",
+        cwd=project.folder,
+    )
+
+    assert done.code == 0
+    (started,) = done.of_type("run_started")
+    assert started["definition"]["prompt"] == "HI"
+    assert started["definition"]["limits"] == {"max_turns": 5}
+    assert started["definition"]["version"] == "x"
+
+
+def test_a_setting_that_loosens_a_limit_takes_a_flag_of_its_own(project: Project) -> None:
+    project.agent("prompt: Hi\nlimits: {max_turns: 3}\n")
+    flags = ["--set", "limits.max_turns=4"]
+
+    refused = run("agent.yaml", *flags, cwd=project.folder)
+    allowed = run("agent.yaml", *flags, "--raise-limits", cwd=project.folder)
+
+    assert (refused.code, allowed.code) == (2, 0)
+    assert "error[limit-loosened]: limits.max_turns: 4 is looser than 3 at agent.yaml:" in refused.stderr
+
+
+def test_a_mistake_in_a_parent_names_the_chain_in_every_form(project: Project) -> None:
+    project.agent("extends: base.yaml\nprompt: Hi\n")
+    (project.folder / "base.yaml").write_text("limits: {max_trns: 3}\n")
+    forms = {form: run("validate", "--format", form, "agent.yaml", cwd=project.folder)
+             for form in ("text", "json", "github", "sarif")}  # fmt: skip
+    lines = (project.folder / "agent.yaml").read_text().splitlines()
+    chain = f"agent.yaml:{lines.index('extends: base.yaml') + 1}:10"
+
+    assert f"      = extended at {chain}\n" in forms["text"].stderr
+    (problem,) = forms["json"].result["problems"]
+    assert (problem["file"], problem["line"], problem["chain"]) == ("base.yaml", 1, [chain])
+    assert "::error file=base.yaml,line=1,col=10" in forms["github"].stdout
+    for form in ("github", "sarif"):
+        assert f"(did you mean 'max_turns'?) [extended at {chain}]" in forms[form].stdout
 
 
 def test_several_files_are_checked_in_one_call(project: Project, tmp_path: Path) -> None:

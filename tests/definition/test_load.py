@@ -58,6 +58,7 @@ def test_the_minimal_file_means_defaults() -> None:
         directory=VALID,
         project=definition.project,
         resolved=definition.resolved,
+        origins=definition.origins,
         digest=definition.digest,
         files=(),
     )
@@ -130,7 +131,7 @@ def test_tools_and_context_arrive() -> None:
     read, bash, command = definition.tools
     log, rules, note = definition.context
 
-    assert read == BuiltinToolSpec(name="read", builtin="read")
+    assert read == BuiltinToolSpec(name="read", builtin="read", label="Read")
     assert isinstance(bash, BuiltinToolSpec) and bash.when is not None
     assert (bash.root, bash.when.source) == ("src", "inputs.language == 'Python'")
     assert isinstance(command, CommandToolSpec) and command.stdin is not None
@@ -141,7 +142,12 @@ def test_tools_and_context_arrive() -> None:
     assert [item.render({"env": {"CI": "x"}}) for item in log.command] == ["git", "log", "--author=x"]
     assert (rules.file, rules.max_tokens) == (VALID / "prompts" / "rules.md", 500)
     assert (note.text, note.untrusted, log.untrusted) == ("Costs ${nothing}.", False, True)
-    assert [path.name for path in definition.files] == ["rules.md", "style.md.j2", "system.md.j2"]
+    assert [path.name for path in definition.files] == [
+        "base.yaml",
+        "rules.md",
+        "style.md.j2",
+        "system.md.j2",
+    ]
 
 
 def test_words_follow_yaml_1_2() -> None:

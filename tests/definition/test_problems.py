@@ -51,6 +51,7 @@ def test_json_has_every_field() -> None:
                 "severity": "warning",
                 "message": "100% unset\r\nnow",
                 "hint": None,
+                "chain": [],
             }
         ]
     }

@@ -27,6 +27,8 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 RENAMED: dict[str, dict[str, str | None]] = {
     "AgentDefinition": {
         "schema_version": None,
+        "extends": None,
+        "profiles": None,
         "env": "env_expose",
         "system_prompt_file": "system_prompt",
         "prompt_file": "prompt",
@@ -41,7 +43,7 @@ RENAMED: dict[str, dict[str, str | None]] = {
 }
 # Fields that no key stands for.
 DERIVED = {
-    "AgentDefinition": {"path", "directory", "project", "resolved", "digest", "files"},
+    "AgentDefinition": {"path", "directory", "project", "resolved", "origins", "digest", "files"},
     "BuiltinToolSpec": {"builtin"},
     "Limits": {"written"},
     "ModelSpec": {"provider"},
