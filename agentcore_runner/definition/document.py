@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+import msgspec
 
 from agentcore_runner.definition.compose import Composer, Node
 from agentcore_runner.definition.problems import KeyPath, Problem, Severity
@@ -53,9 +56,28 @@ class Document:
         severity: Severity = "error",
         at_key: bool = False,
     ) -> Problem:
-        """A problem at the place of a path."""
+        """A problem at the place of a path, with the line unless a key may stand there."""
         source, line, column, width = self.place(path, at_key=at_key)
-        return source.problem(line, column, rule, message, hint=hint, severity=severity, width=width)
+        problem = source.problem(line, column, rule, message, hint=hint, severity=severity, width=width)
+        return msgspec.structs.replace(problem, excerpt=()) if self._may_hold_key(path) else problem
+
+    def _may_hold_key(self, path: KeyPath) -> bool:
+        """Whether what stands at a path may be a key of a service: a log is no place for it."""
+        node = self.node(path)
+        value = node.data if node is not None else None
+        if not isinstance(value, str) or not path:
+            return False
+        if path[-1] == "base_url":
+            return "@" in value
+        return (is_secretive(str(path[-1])) and not value.isupper()) or path[-2:-1] == ("headers",)
+
+
+def is_secretive(key: str) -> bool:
+    """Whether a key's name says that its value is a secret, or where one is kept."""
+    return SECRETIVE.search(key) is not None
+
+
+SECRETIVE = re.compile(r"api_?key|token$|secret|password|authorization", re.I)
 
 
 def parse(source: Source) -> Document:

@@ -98,8 +98,16 @@ def render_text(problems: Sequence[Problem], *, agents: int = 1) -> str:
 
 def in_order(path: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """The problems of the agent file at `path` first, then those of other files, each by place and told
-    once."""
+    once. A line that one of them does not show, because a key may stand there, no other shows either."""
     unique = dict.fromkeys(problems)
+    hidden = {(problem.file, problem.line) for problem in unique if not problem.excerpt}
+    if hidden:
+        unique = dict.fromkeys(
+            msgspec.structs.replace(problem, excerpt=())
+            if {(problem.file, problem.line), (problem.file, problem.line - 1)} & hidden
+            else problem
+            for problem in unique
+        )
     return tuple(
         sorted(
             unique,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from agentcore_runner.definition.document import Document
+from agentcore_runner.definition.document import Document, is_secretive
 from agentcore_runner.definition.kinds import found
 from agentcore_runner.definition.problems import KeyPath, Problem
 from agentcore_runner.definition.vocabulary import MOST_GUESSES, advise, models_in, within_profile, written
@@ -141,6 +141,10 @@ def _wrong_value(document: Document, violation: Violation) -> Problem:
     path = violation.path
     node = document.node(path)
     text = node.text if node is not None else None
+    if path and is_secretive(str(path[-1])) and isinstance(violation.found, str) and not violation.at_key:
+        message = f"{written(path)}: expected {violation.wanted}, found something else"
+        hint = "an agent file is no place for a key: name the variable that holds it"
+        return document.problem(path, violation.rule, message, hint=hint)
     return document.problem(
         path,
         violation.rule,

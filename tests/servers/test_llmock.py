@@ -216,11 +216,11 @@ def test_a_call_that_breaks_off_is_made_once(llmock: LLMock, tmp_path: Path) -> 
 
 
 EXPENDABLE = {
-    "openai-completions": {"disconnect": [11, 12], "truncate": [11, 12], "malformed": [12]},
+    "openai-completions": {"disconnect": [11, 12], "truncate": [11, 12], "malformed": [11, 12]},
     "anthropic-messages": {"malformed": [2]},
 }
 """Events that an answer is whole without: over Chat Completions what follows the finish reason, which are the
-usage (but no nonsense in its place) and `[DONE]`; Anthropic's ping."""
+usage and `[DONE]`; Anthropic's ping."""
 
 
 @pytest.mark.parametrize("api", MODELS)
