@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from agentcore_runner.core.model import Model
+from agentcore_runner.core.model import USUAL_BUDGETS, Model
 from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
 
 Levels: TypeAlias = dict[str, str | int | None]
@@ -128,5 +128,5 @@ def _efforts(model_id: str) -> Levels:
     return levels
 
 
-BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16_384}
+BUDGETS = {level.value: tokens for level, tokens in USUAL_BUDGETS.items()}
 EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
