@@ -17,7 +17,6 @@ from agentcore_runner.core.messages import (
     TextContent,
     ThinkingContent,
     ToolCall,
-    Usage,
 )
 from agentcore_runner.core.tools import AgentContext, AgentTool
 
@@ -131,7 +130,7 @@ class Meter:
 
     def _calibrate(self, answer: AssistantMessage, before: float) -> None:
         usage = answer.usage
-        estimated, reported = self.base + before, prompt_tokens(usage)
+        estimated, reported = self.base + before, usage.prompt_tokens
         if answer.stop_reason in ("error", "aborted") or not estimated:
             return
         ratio, (least, most) = reported / estimated, RATIOS
@@ -152,8 +151,3 @@ def _last_compaction(messages: Sequence[AgentMessage]) -> int:
     """When the conversation was last compacted; what older answers report is about what is gone."""
     times = [each.timestamp for each in messages if isinstance(each, CompactionSummaryMessage)]
     return max(times, default=-1)
-
-
-def prompt_tokens(usage: Usage) -> int:
-    """Tokens that the request itself had, cached ones included."""
-    return usage.input + usage.cache_read + usage.cache_write

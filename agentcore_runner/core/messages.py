@@ -96,6 +96,11 @@ class Usage(Value, frozen=True, kw_only=True):
             self, "total_tokens", self.input + self.output + self.cache_read + self.cache_write
         )
 
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens that the request itself had, cached ones included."""
+        return self.input + self.cache_read + self.cache_write
+
 
 class ErrorInfo(Value, frozen=True, kw_only=True):
     """Why a request finally failed. `reset_at` is the Unix time in seconds at which a rate limit ends;

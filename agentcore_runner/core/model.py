@@ -110,7 +110,7 @@ def priced(usage: Usage, cost: ModelCost | None) -> Usage:
     if cost is None:
         return usage
     million = 1_000_000
-    rates = cost.rates(usage.input + usage.cache_read + usage.cache_write)
+    rates = cost.rates(usage.prompt_tokens)
     return Usage(
         input=usage.input,
         output=usage.output,

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from agentcore_runner.core.model import USUAL_BUDGETS, Model
-from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, with_flags
 
 Levels: TypeAlias = dict[str, str | int | None]
 Version: TypeAlias = tuple[int, int]
@@ -59,8 +59,7 @@ BINDING: Version = (5, 1)
 
 def effective_compat(model: Model) -> Compat:
     """The flags for a model. Raises `Mistaken` for keys and values that are none."""
-    refuse(compat_mistakes(model.compat))
-    return msgspec.convert(msgspec.structs.asdict(_detected(model)) | model.compat, Compat)
+    return with_flags(_detected(model), model.compat)
 
 
 def as_flagged(model: Model, compat: Compat) -> Model:

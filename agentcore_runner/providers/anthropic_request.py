@@ -11,10 +11,10 @@ from agentcore_runner.core.stream import LlmContext, StreamOptions
 from agentcore_runner.core.tools import AgentTool
 from agentcore_runner.providers.anthropic_compat import Compat
 from agentcore_runner.providers.anthropic_thinking import sampling_of, thinking_keys, thinking_of
-from agentcore_runner.providers.anthropic_turns import TurnWriter, cached, call_id
+from agentcore_runner.providers.anthropic_turns import TurnWriter, cached
 from agentcore_runner.providers.history import History
 from agentcore_runner.providers.settings import ModelSettings
-from agentcore_runner.providers.transform import encode
+from agentcore_runner.providers.transform import encode, plain_id
 
 
 class MessagesRequest:
@@ -27,7 +27,7 @@ class MessagesRequest:
         self._compat = compat
         self._settings = settings
         self._drops_blocks = drops_blocks
-        self._history = History(model, lambda: TurnWriter(model, compat), call_id)
+        self._history = History(model, lambda: TurnWriter(model, compat), plain_id)
         self._tools: tuple[AgentTool, ...] = ()
         self._tools_json = msgspec.Raw(b"[]")
         self._bound = Bound()

@@ -20,6 +20,7 @@ from agentcore_runner.providers.anthropic_wire import (
 from agentcore_runner.providers.blocks import Events
 from agentcore_runner.providers.failures import RequestFailed, check_whole, failed, from_stream
 from agentcore_runner.providers.lenient import count
+from agentcore_runner.providers.reports import error_value
 from agentcore_runner.providers.retry import Outcome
 from agentcore_runner.providers.sse import ServerEvent
 
@@ -166,10 +167,7 @@ class MessagesDecoder:
 
     def _error(self, data: bytes) -> RequestFailed:
         """The failure that an error object stands for; what is none of ours is told as it came."""
-        try:
-            value = msgspec.json.decode(data)
-        except (msgspec.DecodeError, RecursionError):
-            value = data.decode("utf-8", "replace")
+        value = error_value(data)
         failure = from_stream(value, mask=self._mask)
         request_id = value.get("request_id") if isinstance(value, dict) else None
         if isinstance(request_id, str):

@@ -9,6 +9,7 @@ import msgspec
 from agentcore_runner.core.model import Model, ThinkingLevel, nearest_level
 from agentcore_runner.core.stream import StreamOptions
 from agentcore_runner.providers.anthropic_compat import BUDGETS, EFFORTS, Compat, version_of
+from agentcore_runner.providers.levels import asked_for, missing_level
 from agentcore_runner.providers.settings import ModelSettings
 
 LEAST_BUDGET = 1024
@@ -75,17 +76,10 @@ def thinking_keys(thinking: Thinking, *, drops_blocks: bool) -> dict[str, Any]:
 
 def thinking_warnings(model: Model, compat: Compat, level: ThinkingLevel) -> list[str]:
     """A level that is not sent, or sent as another; a sentence each."""
-    asked = f"thinking_level {level.value!r}"
-    if not model.reasoning:
-        if level is ThinkingLevel.OFF:
-            return []
-        return [
-            f"{asked} is not sent: {model.key} is not known to think"
-            " (model.compat: {supports_thinking: true} sends it)"
-        ]
-    nearest = nearest_level(model, level)
-    if nearest is not level:
-        return [f"{asked} is sent as {nearest.value!r}, the nearest that there is"]
+    missing = missing_level(model, level)
+    if missing is not None:
+        return missing
+    asked = asked_for(level)
     if level is ThinkingLevel.OFF:
         return []
     if compat.adaptive_thinking:

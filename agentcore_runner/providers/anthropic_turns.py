@@ -30,7 +30,6 @@ IMAGES_BELOW = "(the image follows below)"
 GOES_ON = "(The conversation goes on.)"
 """Stands where the API wants a turn of the user's and there is none."""
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-LONGEST_ID = 64
 LONGEST_NAME = 128
 
 
@@ -130,11 +129,6 @@ class TurnWriter:
             inside = [_text(text if text.strip() else IMAGES_ATTACHED), *images]
         result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": inside}
         return _raw(result | ({"is_error": True} if message.is_error else {})), below
-
-
-def call_id(identity: str) -> str:
-    """The id of a call as the API takes it."""
-    return re.sub("[^A-Za-z0-9_-]", "_", identity)[:LONGEST_ID] or "call"
 
 
 def cached(block: dict[str, Any], compat: Compat) -> dict[str, Any]:

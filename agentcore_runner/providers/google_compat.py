@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from agentcore_runner.core.model import Model
-from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, with_flags
 
 Levels: TypeAlias = dict[str, str | int | None]
 
@@ -34,7 +34,6 @@ NEWEST = (3, 99)
 
 def effective_compat(model: Model) -> Compat:
     """The flags for a model. Raises `Mistaken` for keys and values that are none."""
-    refuse(compat_mistakes(model.compat))
     version = version_of(model.id)
     newer = version is not None and version >= (3, 0)
     detected = Compat(
@@ -44,7 +43,7 @@ def effective_compat(model: Model) -> Compat:
         supports_call_ids=newer or version is None,
         requires_thought_signature=newer,
     )
-    return msgspec.convert(msgspec.structs.asdict(detected) | model.compat, Compat)
+    return with_flags(detected, model.compat)
 
 
 def as_flagged(model: Model, compat: Compat) -> Model:

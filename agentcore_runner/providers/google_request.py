@@ -11,10 +11,10 @@ from agentcore_runner.core.stream import LlmContext, StreamOptions
 from agentcore_runner.core.tools import AgentTool
 from agentcore_runner.providers.google_compat import Compat
 from agentcore_runner.providers.google_thinking import thinking_config
-from agentcore_runner.providers.google_turns import TurnWriter, call_id
+from agentcore_runner.providers.google_turns import TurnWriter
 from agentcore_runner.providers.history import History
 from agentcore_runner.providers.settings import ModelSettings
-from agentcore_runner.providers.transform import encode
+from agentcore_runner.providers.transform import encode, plain_id
 
 
 class GoogleRequest:
@@ -24,7 +24,7 @@ class GoogleRequest:
     def __init__(self, model: Model, compat: Compat, settings: ModelSettings) -> None:
         self._model = model
         self._settings = settings
-        self._history = History(model, lambda: TurnWriter(model, compat), call_id)
+        self._history = History(model, lambda: TurnWriter(model, compat), plain_id)
         self._tools: tuple[AgentTool, ...] = ()
         self._tools_json = msgspec.Raw(b"[]")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from agentcore_runner.core.model import Model, ThinkingLevel, level_of_budget, nearest_level
 from agentcore_runner.core.stream import StreamOptions
+from agentcore_runner.providers.levels import asked_for, missing_level
 
 
 def thinking_config(model: Model, options: StreamOptions) -> dict[str, Any] | None:
@@ -31,17 +32,10 @@ def thinking_config(model: Model, options: StreamOptions) -> dict[str, Any] | No
 
 def thinking_warnings(model: Model, level: ThinkingLevel) -> list[str]:
     """A level that is not sent, or sent as another; a sentence each."""
-    asked = f"thinking_level {level.value!r}"
-    if not model.reasoning:
-        if level is ThinkingLevel.OFF:
-            return []
-        return [
-            f"{asked} is not sent: {model.key} is not known to think"
-            " (model.compat: {supports_thinking: true} sends it)"
-        ]
-    nearest = nearest_level(model, level)
-    if nearest is not level:
-        return [f"{asked} is sent as {nearest.value!r}, the nearest that there is"]
+    missing = missing_level(model, level)
+    if missing is not None:
+        return missing
+    asked = asked_for(level)
     told = _told(model, level)
     if isinstance(told, str) and told.lower() != level.value and level is not ThinkingLevel.OFF:
         return [f"{asked} is sent as {told.lower()!r}"]

@@ -34,7 +34,6 @@ GOES_ON = "(The conversation goes on.)"
 UNSIGNED = "skip_thought_signature_validator"
 """What the API takes for the signature of a call that another model, or nobody, has thought of."""
 SIGNATURE = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-LONGEST_ID = 64
 LONGEST_NAME = 128
 
 
@@ -113,11 +112,6 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     part: msgspec.Raw
     images: tuple[ImageContent, ...]
-
-
-def call_id(identity: str) -> str:
-    """The id of a call as the API takes it."""
-    return re.sub("[^A-Za-z0-9_-]", "_", identity)[:LONGEST_ID] or "call"
 
 
 def _user(content: tuple[UserContent, ...]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -43,6 +43,17 @@ def refuse(mistakes: Iterable[Mistake]) -> None:
     found = tuple(mistakes)
     if found:
         raise Mistaken(found)
+
+
+F = TypeVar("F", bound=msgspec.Struct)
+
+
+def with_flags(detected: F, overrides: dict[str, Any]) -> F:
+    """The flags, those of a `compat` over what was detected. Raises `Mistaken` for keys and values that are
+    none."""
+    kind = type(detected)
+    refuse(flag_mistakes(overrides, kind))
+    return msgspec.convert(msgspec.structs.asdict(detected) | overrides, kind)
 
 
 def flag_mistakes(overrides: dict[str, Any], kind: type[msgspec.Struct]) -> Iterator[Mistake]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from agentcore_runner.core.model import Model
-from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, with_flags
 from agentcore_runner.providers.vendors import host_of
 
 
@@ -85,8 +85,7 @@ AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.a
 
 def effective_compat(model: Model) -> Compat:
     """The flags for a model at its address. Raises `Mistaken` for keys and values that are none."""
-    refuse(compat_mistakes(model.compat))
-    return msgspec.convert(msgspec.structs.asdict(_detected(model)) | model.compat, Compat)
+    return with_flags(_detected(model), model.compat)
 
 
 def seen_as(model: Model, *, reasoning: bool | None, inputs: tuple[str, ...] | None) -> Model:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 
-import msgspec
-
 from agentcore_runner.characters import Halves
 from agentcore_runner.core.messages import StopReason, Usage
 from agentcore_runner.core.model import Model, priced
@@ -14,6 +12,7 @@ from agentcore_runner.providers.blocks import Blocks, Events, OpenCall
 from agentcore_runner.providers.failures import RequestFailed, check_whole, failed, from_stream
 from agentcore_runner.providers.lenient import count
 from agentcore_runner.providers.openai_chat_wire import Chunk, Delta, ToolDelta, WireUsage, read_chunk
+from agentcore_runner.providers.reports import error_value
 from agentcore_runner.providers.retry import Outcome
 from agentcore_runner.providers.sse import ServerEvent
 from agentcore_runner.providers.transform import REASONING_FIELDS
@@ -169,11 +168,7 @@ class ChatDecoder:
 
     def _error(self, data: bytes) -> RequestFailed:
         """The failure that an error object stands for; what is none of ours is told as it came."""
-        try:
-            value = msgspec.json.decode(data)
-        except (msgspec.DecodeError, RecursionError):
-            value = data.decode("utf-8", "replace")
-        return from_stream(value, mask=self._mask)
+        return from_stream(error_value(data), mask=self._mask)
 
 
 def _says_nothing(event: ServerEvent, chunk: Chunk | None) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agentcore_runner.core.model import Model
-from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, refuse
+from agentcore_runner.providers.mistakes import Mistake, flag_mistakes, with_flags
 from agentcore_runner.providers.vendors import host_of
 
 
@@ -43,7 +43,6 @@ PLAIN_MODEL = re.compile(r"(chat)?gpt-[34]|gpt-5(\.\d)?-chat")
 
 def effective_compat(model: Model) -> Compat:
     """The flags for a model at its address. Raises `Mistaken` for keys and values that are none."""
-    refuse(compat_mistakes(model.compat))
     openai = _is_openai(model.base_url)
     guessed = model.reasoning and not (openai and PLAIN_MODEL.match(model.id))
     reasoning = model.compat.get("supports_reasoning_effort", guessed)
@@ -54,7 +53,7 @@ def effective_compat(model: Model) -> Compat:
         supports_effort_none=openai,
         supports_temperature_when_reasoning=not openai,
     )
-    return msgspec.convert(msgspec.structs.asdict(detected) | model.compat, Compat)
+    return with_flags(detected, model.compat)
 
 
 def as_flagged(model: Model, compat: Compat) -> Model:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -56,11 +55,6 @@ class ItemWriter:
         if _has_images(content):
             output = [_part(block) for block in content if not _is_empty(block)]
         return {"type": "function_call_output", "call_id": message.tool_call_id, "output": output}
-
-
-def call_id(identity: str) -> str:
-    """The id of a call as the API takes it."""
-    return re.sub("[^A-Za-z0-9_-]", "_", identity)[:LONGEST_ID] or "call"
 
 
 def text_signature(item_id: str | None, phase: str | None) -> str | None:

@@ -11,9 +11,9 @@ from agentcore_runner.core.stream import LlmContext, StreamOptions
 from agentcore_runner.core.tools import AgentTool
 from agentcore_runner.providers.history import History
 from agentcore_runner.providers.openai_responses_compat import Compat
-from agentcore_runner.providers.openai_responses_items import ItemWriter, call_id, short
+from agentcore_runner.providers.openai_responses_items import ItemWriter, short
 from agentcore_runner.providers.settings import ModelSettings
-from agentcore_runner.providers.transform import encode
+from agentcore_runner.providers.transform import encode, plain_id
 
 NO_EFFORT = "none"
 LEAST_OUTPUT = 16
@@ -28,7 +28,7 @@ class ResponsesRequest:
         self._model = model
         self._compat = compat
         self._settings = settings
-        self._history = History(model, lambda: ItemWriter(model), call_id)
+        self._history = History(model, lambda: ItemWriter(model), plain_id)
         self._tools: tuple[AgentTool, ...] = ()
         self._tools_json = msgspec.Raw(b"[]")
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from agentcore_runner.characters import mend
+from agentcore_runner.characters import Halves, mend
 from agentcore_runner.core.stream import (
     TextDelta,
     TextEnd,
@@ -46,7 +46,7 @@ class Slot:
         self._finished: dict[object, str] = {}
         self._part: object = None
         self._parts = 0
-        self._half = ""
+        self._halves = Halves()
 
     def start(self, item: Item, out: Events) -> None:
         """Say that the block begins. A call does so when its name is known, with what came before."""
@@ -75,8 +75,8 @@ class Slot:
             self._parts += 1
             if self._pieces:
                 piece = BETWEEN[self.kind] + piece
-        if odd or self._half:
-            piece = self._characters(piece)
+        if odd or self._halves.pending:
+            piece = self._halves.feed(piece)
         if piece:
             self._tell(piece, out)
 
@@ -125,13 +125,6 @@ class Slot:
             out.append(ThinkingDelta(content_index=self.index, delta=piece))
         elif self._started:
             out.append(ToolCallDelta(content_index=self.index, delta=piece))
-
-    def _characters(self, text: str) -> str:
-        """The text without half characters: a high surrogate at its end waits for the next piece."""
-        text, self._half = self._half + text, ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        return mend(text)
 
 
 class Slots:

@@ -26,6 +26,7 @@ from agentcore_runner.providers.openai_responses_wire import (
     read_item,
     read_response,
 )
+from agentcore_runner.providers.reports import error_value
 from agentcore_runner.providers.retry import Outcome
 from agentcore_runner.providers.sse import ServerEvent
 
@@ -234,10 +235,7 @@ def _joined(parts: list[Part], between: str) -> str:
 
 def _value(data: bytes) -> Any:
     """The JSON of an error, or its text; what else stands around it in an event is left out."""
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        return data.decode("utf-8", "replace")
+    value = error_value(data)
     if not isinstance(value, dict) or value.get("error"):
         return value
     if value.get("type") == "error":

@@ -25,6 +25,14 @@ class Reported(msgspec.Struct, frozen=True):
     daily: bool = False
 
 
+def error_value(data: bytes) -> Any:
+    """What stands in a body or an event that says what failed: its JSON, or its text where it is none."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return data.decode("utf-8", "replace")
+
+
 def read_report(body: bytes, mask: Callable[[str], str] = str) -> Reported:
     """The report in an error body; a body that is no JSON is the message itself."""
     try:

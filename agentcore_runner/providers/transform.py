@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -24,7 +25,14 @@ from agentcore_runner.core.model import Model
 
 IdRule: TypeAlias = Callable[[str], str]
 """Makes an id of a tool call one that an API takes; one that is right already stays as it is."""
+LONGEST_ID = 64
+"""Characters of an id that every API takes but Chat Completions."""
 NO_RESULT = "No result: the call was interrupted before it gave one."
+
+
+def plain_id(identity: str) -> str:
+    """The `IdRule` of the APIs that take letters, digits, `_` and `-`."""
+    return re.sub("[^A-Za-z0-9_-]", "_", identity)[:LONGEST_ID] or "call"
 
 
 class Replay:
